@@ -1,0 +1,60 @@
+"""Atomic writes and bounded reads: the only two ways that agentproof touches single files."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from .errors import CannotDoError, UsageError
+
+
+def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
+    """Read a regular file of at most `limit` bytes.
+
+    Raises:
+        UsageError: there is no such file, it is no regular file, or it is over the limit.
+        CannotDoError: the operating system refuses to read it.
+    """
+    try:
+        # O_NONBLOCK: opening a FIFO must not hang; the type is judged on the open descriptor.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError as error:
+        raise UsageError(f"{what} {path}: no such file") from error
+    except OSError as error:
+        raise CannotDoError(f"{what} {path}: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UsageError(f"{what} {path}: not a regular file")
+        try:
+            data = stream.read(limit + 1)
+        except OSError as error:
+            raise CannotDoError(f"{what} {path}: {error.strerror}") from error
+    if len(data) > limit:
+        raise UsageError(f"{what} {path}: more than {limit} bytes")
+    return data
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write `data` so that a reader sees the old file or the whole new one.
+
+    Raises:
+        CannotDoError: the directory cannot be written, or the disk is full; nothing is left behind.
+    """
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        raise CannotDoError(
+            f"cannot write {path}: {error.strerror}", hint="choose another place with --output"
+        ) from error
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)

@@ -1,0 +1,99 @@
+"""Runs of an agent, nested ones as a tree, and the calls of the model in them."""
+
+from typing import Literal
+
+from ._base import ClassName, Count, Event, Failure, Label, StateDigest, Text, Value, Wire
+
+
+class RunStarted(Event):
+    """A run begins; `run` is its own label."""
+
+    kind: Literal["run.started"]
+    parent: Label | None = None
+    """The run inside of which it was started (an agent used as a tool)."""
+    call_id: Text | None = None
+    """The tool call that it serves, for a nested run."""
+    agent: Text
+    streamed: bool
+    routed: bool = False
+    """True where the `streamed` mode turned a plain call into a streamed one."""
+    input: Value | None = None
+    """What the caller passed; absent when it resumes a state."""
+    state: Label | None = None
+    """The state that it resumes."""
+    snapshot: StateDigest | None = None
+    """That state just before the run."""
+    max_turns: Count | None = None
+    session: Label | None = None
+    context: ClassName | None = None
+    """The type of the context that the caller passed."""
+    settings: Value | None = None
+    """Flags of the run configuration that change what a rule may expect."""
+
+
+class Interruption(Wire):
+    """A tool call that waits for a decision."""
+
+    tool: Text | None = None
+    call_id: Text | None = None
+    agent: Text | None = None
+    arguments: Value | None = None
+
+
+class RunEnded(Event):
+    """A run ends, for a streamed one at its consumer's end."""
+
+    kind: Literal["run.ended"]
+    outcome: Literal["returned", "raised", "cancelled", "left", "unfinished"]
+    error: Failure | None = None
+    result: Label | None = None
+    final_output: Value | None = None
+    output_type: ClassName | None = None
+    """The Python type of the final output; absent where there is no result."""
+    last_agent: Text | None = None
+    items: Value | None = None
+    """The new items of the result."""
+    interruptions: tuple[Interruption, ...] = ()
+    snapshot: StateDigest | None = None
+    """What `result.to_state().to_json()` says, asked in a forked child."""
+    input_state: StateDigest | None = None
+    """The state that was resumed, just after the run."""
+    responses: Count | None = None
+    usage: Value | None = None
+
+
+class ModelCalled(Event):
+    """The SDK asks the model."""
+
+    kind: Literal["model.called"]
+    call: Label
+    model: ClassName
+    streamed: bool
+    synthetic: bool = False
+    """True where a stream was fed from `get_response`."""
+    instructions: Value | None = None
+    input: Value
+    tools: tuple[Text, ...] = ()
+    handoffs: tuple[Text, ...] = ()
+    settings: Value | None = None
+    output_type: Text | None = None
+
+
+class ModelAnswered(Event):
+    """The model answered, for a stream when it is exhausted."""
+
+    kind: Literal["model.answered"]
+    call: Label
+    output: Value
+    usage: Value | None = None
+    response_id: Value | None = None
+    stream: Value | None = None
+    """The stream events at their granularity, as types; absent for a plain call."""
+
+
+class ModelFailed(Event):
+    """The model raised."""
+
+    kind: Literal["model.failed"]
+    call: Label
+    error: Failure

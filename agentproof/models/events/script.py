@@ -1,0 +1,78 @@
+"""The script as a process: its start, what it wrote, how it ended, what it tried to reach."""
+
+from typing import Literal
+
+from ._base import Count, Event, Failure, Label, Text, Value, Wire
+
+
+class ScriptStarted(Event):
+    """The reproduction begins."""
+
+    kind: Literal["script.started"]
+    entry: Text
+    arguments: tuple[Text, ...] = ()
+
+
+class SdkImported(Event):
+    """The script's own import of the SDK is done; the hooks are in place from here on."""
+
+    kind: Literal["sdk.imported"]
+    module: Text
+
+
+class ScriptWrote(Event):
+    """Everything that one stream of the script received, in one event at its end."""
+
+    kind: Literal["script.wrote"]
+    stream: Literal["stdout", "stderr"]
+    text: Value
+    size: Count
+    """Bytes written; more than `text` holds where `truncated`."""
+    truncated: bool
+
+
+class Frame(Wire):
+    """A place in the reproduction's own files."""
+
+    file: Text
+    line: Count
+    function: Text
+
+
+class ScriptEnded(Event):
+    """How the reproduction ended."""
+
+    kind: Literal["script.ended"]
+    outcome: Literal["exited", "raised", "killed", "timed_out", "too_much_output", "out_of_memory"]
+    code: int | None = None
+    error: Failure | None = None
+    frames: tuple[Frame, ...] = ()
+    """For `raised`: the frames in the reproduction's own files, innermost last."""
+
+
+class NetworkRefused(Event):
+    """The script asked for the network and was refused."""
+
+    kind: Literal["network.refused"]
+    operation: Text
+    """The audit event, such as `socket.connect`."""
+    target: Value | None = None
+    loopback: bool
+
+
+class ProcessStarted(Event):
+    """The script started another process."""
+
+    kind: Literal["process.started"]
+    process: Label | None = None
+    program: Text
+    observed: bool
+
+
+class RecorderFailed(Event):
+    """A fault of the recorder's own: what it touches is not observed."""
+
+    kind: Literal["recorder.failed"]
+    part: Text
+    """The surface whose observation is incomplete: hooks, models, states, sessions, runs, bodies, …"""
+    error: Text

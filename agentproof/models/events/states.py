@@ -1,0 +1,66 @@
+"""RunStates: made, decided, written, read back, and looked at in between."""
+
+from typing import Literal
+
+from ._base import Event, Failure, Label, StateDigest, Text, Value
+
+Moment = Literal["decision", "restore", "run_start", "run_end", "exit", "body"]
+"""When all live states are looked at. `body` (the return of a function of the script) depends on the
+Python version, so the evidence projection leaves it out."""
+
+
+class StateMade(Event):
+    """`result.to_state()` returned a state."""
+
+    kind: Literal["state.made"]
+    state: Label
+    snapshot: StateDigest
+    result: Label | None = None
+    """The result that it was made from."""
+
+
+class StateDecided(Event):
+    """The script approved or rejected a pending call on a state."""
+
+    kind: Literal["state.decided"]
+    state: Label
+    decision: Literal["approve", "reject"]
+    call_id: Text | None = None
+    tool: Text | None = None
+    options: Value
+    """The keyword arguments that were given, such as `always_approve`."""
+    before: StateDigest
+    snapshot: StateDigest
+    """The state just after."""
+    error: Failure | None = None
+
+
+class StateSerialised(Event):
+    """The script asked a state for its JSON."""
+
+    kind: Literal["state.serialised"]
+    state: Label
+    form: Literal["json", "string"]
+    snapshot: StateDigest
+
+
+class StateRestored(Event):
+    """The script made a state from JSON."""
+
+    kind: Literal["state.restored"]
+    state: Label
+    form: Literal["json", "string"]
+    source: StateDigest | None = None
+    """The JSON that it was made from."""
+    snapshot: StateDigest
+
+
+class StateObserved(Event):
+    """A live state was looked at and is not as it was when last looked at."""
+
+    kind: Literal["state.observed"]
+    state: Label
+    snapshot: StateDigest
+    before: StateDigest
+    """The state when it was last looked at."""
+    moment: Moment

@@ -1,0 +1,240 @@
+"""The manifest: everything else in a bundle by path, SHA-256 and size, and what was concluded.
+
+Each field is bound or stated. Bound fields are recomputed by `check` from members (members,
+reproduction, evidence id, the judgement, packages against `pylock.toml`, the target's digest and
+name against its wheel, loaded modules against the wheel's RECORD). Stated fields rest on the
+recorder's word, under its signature: Python, platform, as_of, installed_files, isolation,
+recorder, conduct, coverage, repeats and agreement of the recordings, the target's origin.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from ._wire import Count, MemberPath, Sha256, Text, Wire
+from .events._base import Label, Seq
+from .trace import Mode
+from .values import Value
+
+Date = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
+"""A calendar day in UTC."""
+
+WheelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+"""A wheel's file name (PEP 427)."""
+
+
+class Member(Wire):
+    """One file of the bundle."""
+
+    path: MemberPath
+    sha256: Sha256
+    size: Count
+
+
+class Package(Wire):
+    """One locked distribution, by its wheel."""
+
+    name: Text
+    """MUST be normalised (PEP 503)."""
+    version: Text
+    wheel: WheelName
+    sha256: Sha256
+    size: Count
+
+
+class Origin(Wire):
+    """Where the target wheel came from, as stated by the recorder."""
+
+    kind: Literal["index", "file", "checkout"]
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    tree: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    dirty: bool | None = None
+
+
+class Target(Wire):
+    """The distribution under test. It MUST be one of the environment's packages."""
+
+    name: Text
+    version: Text
+    wheel: WheelName
+    sha256: Sha256
+    size: Count
+    origin: Origin
+
+
+class Reproduction(Wire):
+    """The script and the files that it loaded, all of them members."""
+
+    entry: MemberPath
+    arguments: tuple[Text, ...] = ()
+    files: tuple[MemberPath, ...]
+    """Sorted; contains the entry."""
+    title: Text | None = None
+    reference: Text | None = None
+
+
+class Python(Wire):
+    """The interpreter."""
+
+    implementation: Literal["cpython"]
+    version: Text
+    """The full version, such as `3.12.1`."""
+
+
+class Platform(Wire):
+    """The platform, as far as wheels tell platforms apart."""
+
+    system: Text
+    machine: Text
+    libc: Text | None = None
+
+
+class Environment(Wire):
+    """A fresh venv that holds exactly these wheels."""
+
+    python: Python
+    platform: Platform
+    as_of: Date | None = None
+    """Distributions uploaded after this day (UTC) were not considered; absent for a given lock."""
+    packages: tuple[Package, ...]
+    """Sorted by name."""
+    installed_files: Count
+    """Files in site-packages that were compared with the RECORD of their wheels."""
+
+
+class Recorder(Wire):
+    """The program inside the environment."""
+
+    agentproof: Text
+    sha256: Sha256
+    """Of the deterministic zipapp."""
+
+
+class Isolation(Wire):
+    """How the script was held in."""
+
+    network: Literal["namespace", "seccomp", "audit-hook"]
+    files: Literal["landlock", "none"]
+    user: Literal["dropped", "own"]
+    self_test: Literal["refused", "not_made"]
+    """What became of the launcher's own attempt to leave, made just before the script."""
+
+
+class Recording(Wire):
+    """One trace and how its repeats compare."""
+
+    mode: Mode
+    trace: MemberPath
+    repeats: Count
+    agreement: Literal["same", "order", "differ", "single"]
+    """`order`: only the raw order of unordered events differs."""
+    differences: tuple[Text, ...] = ()
+    """RFC 6901 pointers into the trace, for `differ`."""
+
+
+class LoadedModule(Wire):
+    """A module of the target that a recorded process had loaded at its end."""
+
+    module: Text
+    path: MemberPath
+    """The file below site-packages, as in the wheel's RECORD."""
+    sha256: Sha256
+
+
+class Place(Wire):
+    """A line in one of the reproduction's files."""
+
+    name: Text
+    file: Text
+    line: Count
+
+
+class Conduct(Wire):
+    """What the script did to the SDK itself."""
+
+    changed: tuple[Text, ...] = ()
+    """SDK functions, methods, classes and module globals that were not at the end what the import made."""
+    private_writes: tuple[Place, ...] = ()
+    private_reads: tuple[Place, ...] = ()
+    allowed: bool = False
+    """True with `--allow-sdk-changes`."""
+
+
+class Gap(Wire):
+    """Something that this recording could not capture."""
+
+    what: Text
+    why: Text
+
+
+class EventRef(Wire):
+    """An event that a finding rests on."""
+
+    mode: Mode
+    seq: Seq
+
+
+class Finding(Wire):
+    """One reason for a claim's status, as data; `claims` turns it into a sentence."""
+
+    code: Text
+    """Which of the rule's cases this is; a stable word of the claim kind's vocabulary."""
+    events: tuple[EventRef, ...]
+    state: Label | None = None
+    pointer: Text | None = None
+    before: Value | None = None
+    after: Value | None = None
+    tool: Text | None = None
+    call_id: Text | None = None
+    run: Label | None = None
+    subject: Text | None = None
+
+
+Status = Literal["violated", "holds", "not_observed"]
+
+
+class ClaimResult(Wire):
+    """What one claim comes to."""
+
+    id: Text
+    """The kind's name for an invariant, the author's label for an authored claim."""
+    kind: Text
+    version: Count
+    mode: Literal["as-written", "streamed", "both"]
+    arguments: Value | None = None
+    """An authored claim's own; absent for an invariant."""
+    status: Status
+    sites: Count
+    """How often the rule had something to judge."""
+    because: tuple[Finding, ...] = ()
+
+
+class Judgement(Wire):
+    """The verdict and the claims behind it."""
+
+    verdict: Literal["violated", "holds", "inconclusive"]
+    reasons: tuple[Text, ...] = ()
+    """For `inconclusive`: stable codes, sorted."""
+    claims: tuple[ClaimResult, ...]
+
+
+class Manifest(Wire):
+    """`manifest.json`. Its SHA-256 is the bundle id."""
+
+    format: Literal["agentproof/bundle"]
+    version: Literal[0]
+    target: Target
+    reproduction: Reproduction
+    environment: Environment
+    recorder: Recorder
+    isolation: Isolation
+    recordings: tuple[Recording, ...]
+    loaded: tuple[LoadedModule, ...]
+    conduct: Conduct
+    coverage: tuple[Gap, ...] = ()
+    redactions: Count | None = None
+    """How many values `--redact` replaced; absent without it."""
+    judgement: Judgement
+    evidence_id: Sha256
+    members: tuple[Member, ...]
+    """Every file but this one and the attestations, sorted by path; those under `wheels/` may be absent."""

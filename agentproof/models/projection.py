@@ -1,0 +1,215 @@
+"""Evidence projection v1: what two recordings must share to count as the same evidence (frozen).
+
+From each trace, in canonical order, and nothing else:
+1. how the script ended: outcome, exit code, the exception's type;
+2. how each run ended: outcome, the exception's type (and text, unless it is one of Python's own),
+   the final output;
+3. tool runs: name, arguments, call id, then output;
+4. decisions: state, approve or reject, call id, tool, options;
+5. interruptions of each run: tool, call id, arguments;
+6. state changes, between the moments decision, restore, run_start, run_end and exit: pointer and
+   both values, without `usage` details;
+7. model input items.
+
+Not in it: usage details, stdout, stderr, messages of Python's own exceptions, bodies, stream
+granularity, spans, timing, verdict. Runs and states carry numbers by first appearance within the
+projection, and so do generated ids, so that a recorder that sees more leaves it as it is.
+
+The evidence id is the SHA-256 of the encoding of
+{"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ._wire import Sha256, encode
+from .diff import Absent, diff
+from .events import (
+    Failure,
+    ModelCalled,
+    RunEnded,
+    RunStarted,
+    ScriptEnded,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    ToolEnded,
+    ToolStarted,
+)
+from .trace import Trace
+from .values import from_state
+
+Fact = dict[str, Any]  # Any: values of the observed program
+
+PROJECTED_MOMENTS = frozenset({"decision", "restore", "run_start", "run_end", "exit"})
+
+GENERATED_ID = re.compile(
+    r"\b(?P<prefix>trace_|span_|group_)(?P<body>0{8,}[0-9a-f]{1,16})\b"
+    r"|\b(?P<uuid>00000000-0000-4000-8000-[0-9a-f]{12})\b"
+    r"|(?P<at> at 0x)(?P<address>0{4,}[0-9a-f]{1,12})\b"
+)
+"""A generated id after numbering (see `agentproof._canonical`): zeros, then its number."""
+
+_USAGE_DETAILS = re.compile(r"/usage/(?:.*/)?[a-z_]+_details(?:/|$)")
+
+
+def evidence_id(
+    *,
+    target_sha256: Sha256,
+    reproduction: Mapping[str, Sha256],
+    traces: Iterable[Trace],
+    state: Callable[[Sha256], Any],  # Any: a state's JSON
+) -> Sha256:
+    """The evidence id of these traces; `state` gives the JSON of a state by its digest."""
+    document = {
+        "projection": 1,
+        "target": target_sha256,
+        "reproduction": dict(reproduction),
+        "traces": {trace.mode: project(trace, state) for trace in traces},
+    }
+    return hashlib.sha256(encode(document)).hexdigest()
+
+
+def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
+    """The facts of one trace, in canonical order."""
+    numbers = _Numbers()
+    facts: list[Fact] = []
+    for event in trace.events:
+        match event:
+            case ScriptEnded():
+                facts.append(
+                    {
+                        "fact": "script",
+                        "outcome": event.outcome,
+                        "code": event.code,
+                        "error": event.error and event.error.type,
+                    }
+                )
+            case RunStarted():
+                facts.append({"fact": "run", "run": numbers.of(event.run), "agent": event.agent})
+            case RunEnded():
+                facts.append(
+                    {
+                        "fact": "run-end",
+                        "run": numbers.of(event.run),
+                        "outcome": event.outcome,
+                        "error": _failure(event.error),
+                        "final_output": event.final_output,
+                        "interruptions": [
+                            {"tool": item.tool, "call_id": item.call_id, "arguments": item.arguments}
+                            for item in event.interruptions
+                        ],
+                    }
+                )
+            case ToolStarted():
+                facts.append(
+                    {
+                        "fact": "tool",
+                        "tool": event.tool,
+                        "call_id": event.call_id,
+                        "arguments": event.arguments,
+                    }
+                )
+            case ToolEnded():
+                facts.append(
+                    {
+                        "fact": "tool-end",
+                        "tool": event.tool,
+                        "call_id": event.call_id,
+                        "output": event.output,
+                    }
+                )
+            case ModelCalled():
+                facts.append({"fact": "model-input", "input": event.input})
+            case StateDecided():
+                facts.append(
+                    {
+                        "fact": "decision",
+                        "state": numbers.of(event.state),
+                        "decision": event.decision,
+                        "call_id": event.call_id,
+                        "tool": event.tool,
+                        "options": event.options,
+                        "error": _failure(event.error),
+                        "changes": _changes(state(event.before), state(event.snapshot)),
+                    }
+                )
+            case StateMade() | StateRestored():
+                facts.append({"fact": "state", "state": numbers.of(event.state)})
+            case StateObserved() if event.moment in PROJECTED_MOMENTS:
+                changes = _changes(state(event.before), state(event.snapshot))
+                if changes:
+                    facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changes})
+            case _:
+                pass
+    return _renumber_ids(facts)
+
+
+def _failure(error: Failure | None) -> object:
+    if error is None:
+        return None
+    own = error.type.startswith("builtins:")
+    return {"type": error.type} if own else {"type": error.type, "message": error.message}
+
+
+def _changes(before: Any, after: Any) -> list[Fact]:  # Any: states' JSON
+    changes: list[Fact] = []
+    for change in diff(before, after):
+        if _USAGE_DETAILS.search(change.pointer):
+            continue
+        fact: Fact = {"pointer": change.pointer}
+        for side, part in (("before", change.before), ("after", change.after)):
+            if not isinstance(part, Absent):
+                fact[side] = from_state(_without_usage_details(part, change.pointer))
+        changes.append(fact)
+    return changes
+
+
+def _without_usage_details(part: Any, pointer: str) -> Any:  # Any: a part of a state's JSON
+    if isinstance(part, list):
+        return [_without_usage_details(item, f"{pointer}/-") for item in part]
+    if isinstance(part, dict):
+        return {
+            key: _without_usage_details(item, f"{pointer}/{key}")
+            for key, item in part.items()
+            if not _USAGE_DETAILS.search(f"{pointer}/{key}")
+        }
+    return part
+
+
+class _Numbers:
+    """Numbers for labels, by first appearance in the projection."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def of(self, label: str | None) -> str | None:
+        if label is None:
+            return None
+        if label not in self._seen:
+            self._seen[label] = 1 + sum(1 for other in self._seen if other[0] == label[0])
+        return f"{label[0]}{self._seen[label]}"
+
+
+def _renumber_ids(facts: list[Fact]) -> list[Fact]:
+    seen: dict[str, str] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        whole = match.group(0)
+        if whole not in seen:
+            seen[whole] = f"{match.group('prefix') or match.group('at') or 'uuid_'}#{len(seen) + 1}"
+        return seen[whole]
+
+    def walk(part: Any) -> Any:  # Any: a value
+        if isinstance(part, str):
+            return GENERATED_ID.sub(replace, part)
+        if isinstance(part, list):
+            return [walk(item) for item in part]
+        if isinstance(part, dict):
+            return {walk(key): walk(item) for key, item in sorted(part.items())}
+        return part
+
+    return [walk(fact) for fact in facts]

@@ -1,0 +1,64 @@
+"""A trace: the events of one run of the script in one mode, in one canonical order."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from ._wire import Sha256, Wire
+from .events import (
+    AnyEvent,
+    RunEnded,
+    RunStarted,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    StateSerialised,
+)
+
+Mode = Literal["as-written", "streamed"]
+
+
+class Trace(Wire):
+    """What happened, event by event."""
+
+    MAX_BYTES = 32 * 2**20
+
+    format: Literal["agentproof/trace"]
+    version: Literal[0]
+    mode: Mode
+    events: tuple[AnyEvent, ...]
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        for place, event in enumerate(self.events, start=1):
+            if event.seq != place:
+                raise ValueError(f"event {place} has seq {event.seq}")
+            if event.after is None:
+                continue
+            if list(event.after) != sorted(set(event.after)):
+                raise ValueError(f"event {place}: `after` is not ascending")
+            if event.after and event.after[-1] >= place:
+                raise ValueError(f"event {place} comes after a later one")
+            if event.after == (place - 1,):
+                raise ValueError(f"event {place}: `after` is left out where it is the event before")
+        return self
+
+    def state_digests(self) -> frozenset[Sha256]:
+        """Every state that the events refer to."""
+        found: set[Sha256 | None] = set()
+        for event in self.events:
+            match event:
+                case StateMade() | StateSerialised():
+                    found.add(event.snapshot)
+                case StateDecided() | StateObserved():
+                    found |= {event.before, event.snapshot}
+                case StateRestored():
+                    found |= {event.source, event.snapshot}
+                case RunStarted():
+                    found.add(event.snapshot)
+                case RunEnded():
+                    found |= {event.snapshot, event.input_state}
+                case _:
+                    pass
+        return frozenset(digest for digest in found if digest is not None)

@@ -1,0 +1,119 @@
+"""Values: how whatever the observed program holds is written down (frozen).
+
+1. null, booleans, strings, lists and integers from -(2^53-1) to 2^53-1 are themselves.
+2. An object without `$` keys is a mapping; a real key that begins with `$` is written with `$$`.
+3. All else is an object with one `$` key:
+   {"$float": "0.7"} (Python's repr; also "nan", "inf", "-inf"), {"$int": "123…"},
+   {"$bytes": hex}, {"$str": [code points]} for text that is not valid Unicode,
+   {"$opaque": "module:Class"}; or the pair {"$object": "module:Class", "fields": {…}}.
+4. Never a repr of an unknown object.
+
+The recorder has a twin of this module for the standard library alone (`_recorder/values.py`);
+`tests/unit/test_values.py` holds the two together.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, WithJsonSchema
+
+MAX_INTEGER = 2**53 - 1
+_FLOAT = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|nan", re.ASCII)
+_INT = re.compile(r"-?[1-9]\d{15,}", re.ASCII)
+_HEX = re.compile(r"(?:[0-9a-f]{2})*", re.ASCII)
+_CLASS = re.compile(r"[^\s:]+:\S+")
+
+
+def check_value(value: object) -> object:
+    """Return `value` when it is well formed.
+
+    Raises:
+        ValueError: it is not, and where.
+    """
+    _check(value, "")
+    return value
+
+
+def _check(value: object, where: str) -> None:
+    if value is None or isinstance(value, bool | str):
+        return
+    if isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise ValueError(f"{where or '/'}: an integer this large is written as $int")
+        return
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _check(item, f"{where}/{index}")
+        return
+    if isinstance(value, dict):
+        marks = [key for key in value if key.startswith("$") and not key.startswith("$$")]
+        if marks:
+            _check_marked(value, marks, where)
+            return
+        for key, item in value.items():
+            _check(item, f"{where}/{key}")
+        return
+    raise ValueError(f"{where or '/'}: {type(value).__name__} is not a value")
+
+
+def _check_marked(value: dict[str, Any], marks: list[str], where: str) -> None:  # Any: JSON under inspection
+    if marks == ["$object"] and value.keys() == {"$object", "fields"}:
+        name, fields = value["$object"], value["fields"]
+        if isinstance(name, str) and _CLASS.fullmatch(name) and isinstance(fields, dict):
+            if any(key.startswith("$") and not key.startswith("$$") for key in fields):
+                raise ValueError(f"{where}/fields: a field name that begins with $ is escaped")
+            for key, item in fields.items():
+                _check(item, f"{where}/fields/{key}")
+            return
+    elif len(value) == 1:
+        (content,) = value.values()
+        if _SINGLE.get(marks[0], _never)(content):
+            return
+    raise ValueError(f"{where or '/'}: not a well-formed {marks[0]}")
+
+
+def _never(_content: object) -> bool:
+    return False
+
+
+def _is_big(content: object) -> bool:
+    return isinstance(content, str) and _INT.fullmatch(content) is not None and len(content) <= 4300
+
+
+def _is_broken_text(content: object) -> bool:
+    return (
+        isinstance(content, list)
+        and all(type(point) is int and 0 <= point <= 0x10FFFF for point in content)
+        and any(0xD800 <= point <= 0xDFFF for point in content)
+    )
+
+
+def _matches(pattern: re.Pattern[str]) -> Any:  # Any: a predicate, kept short
+    return lambda content: isinstance(content, str) and pattern.fullmatch(content) is not None
+
+
+_SINGLE = {
+    "$float": _matches(_FLOAT),
+    "$int": _is_big,
+    "$bytes": _matches(_HEX),
+    "$str": _is_broken_text,
+    "$opaque": _matches(_CLASS),
+}
+
+Value = Annotated[Any, AfterValidator(check_value), WithJsonSchema({"$ref": "value.schema.json"})]
+"""A value in the encoding above. Any: a program under observation may hold anything."""
+
+
+def from_state(document: Any) -> object:  # Any: a state's JSON
+    """A part of a state's JSON (which may hold floats and any key) as a value."""
+    if isinstance(document, float):
+        return {"$float": repr(document)}
+    if isinstance(document, int) and not isinstance(document, bool) and abs(document) > MAX_INTEGER:
+        return {"$int": str(document)}
+    if isinstance(document, list):
+        return [from_state(item) for item in document]
+    if isinstance(document, dict):
+        return {
+            (f"${key}" if key.startswith("$") else key): from_state(item) for key, item in document.items()
+        }
+    return document
