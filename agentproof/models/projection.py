@@ -47,9 +47,11 @@ Fact = dict[str, Any]  # Any: values of the observed program
 PROJECTED_MOMENTS = frozenset({"decision", "restore", "run_start", "run_end", "exit"})
 
 GENERATED_ID = re.compile(
-    r"\b(?P<prefix>trace_|span_|group_)(?P<body>0{8,}[0-9a-f]{1,16})\b"
-    r"|\b(?P<uuid>00000000-0000-4000-8000-[0-9a-f]{12})\b"
-    r"|(?P<at> at 0x)(?P<address>0{4,}[0-9a-f]{1,12})\b"
+    r"(?<![0-9A-Za-z])(?:"
+    r"(?P<prefix>trace_|span_|group_)0{8,}[0-9a-f]{1,16}"
+    r"|(?P<uuid>00000000-0000-4000-8000-[0-9a-f]{12}|0{12}40008000[0-9a-f]{12})"
+    r")(?![0-9A-Za-z])"
+    r"|(?P<at> at 0x)0{4}[0-9a-f]{8}(?![0-9a-f])"
 )
 """A generated id after numbering (see `agentproof._canonical`): zeros, then its number."""
 

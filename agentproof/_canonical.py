@@ -1,0 +1,344 @@
+"""From what the recorder wrote to a trace: one order, numbered names, states under their digests.
+
+Rules:
+1. Events keep the order that their `after` edges demand. Among lanes that ran in parallel, an
+   ancestor of the lane just written goes on first, then its own children, then the others by agent,
+   tool, call id and content, never by time: two recordings of one behaviour give one order.
+2. `after` keeps only what no chain of other edges already says, and is absent for the event before.
+3. Labels are numbered by first appearance. Generated ids (trace, span and group ids, version 4 UUIDs,
+   addresses) keep their shape and get a number too, so that equality stays visible. An id that both
+   repeats share is the script's own and is left alone; addresses are always numbered.
+4. Absolute paths of this machine become tokens such as `<work>`.
+5. A state's JSON is stored once, in the one encoding, under its SHA-256.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from .errors import FormatError, RecorderError
+from .models._wire import Sha256, encode
+from .models.diff import diff
+from .models.trace import Mode, Trace
+
+RawEvent = Mapping[str, Any]  # Any: JSON as the recorder wrote it
+
+_GENERATED = re.compile(
+    r"(?<![0-9A-Za-z])(?:"
+    r"(?P<trace>trace_[0-9a-f]{32})|(?P<span>span_[0-9a-f]{24})|(?P<group>group_[0-9a-f]{16,32})"
+    r"|(?P<uuid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"
+    r"|(?P<hex>[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15})"
+    r")(?![0-9A-Za-z])"
+    r"|(?P<at> at 0x[0-9a-f]{6,16})(?![0-9a-f])"
+)
+_MAX_DIFFERENCES = 20
+
+
+class Captured(Protocol):
+    """The bytes of one stream, as far as they were kept."""
+
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def truncated(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A trace with the states that it refers to, and the order in which events really came."""
+
+    trace: Trace
+    states: Mapping[Sha256, bytes]
+    raw_order: tuple[int, ...]
+
+
+def canonicalise(
+    mode: Mode,
+    events: Iterable[RawEvent],
+    *,
+    ending: Mapping[str, Any] | None,  # Any: JSON
+    streams: Mapping[Literal["stdout", "stderr"], Captured],
+    paths: Mapping[str, str],
+    shared_ids: frozenset[str],
+) -> Canonical:
+    """The canonical trace of one run.
+
+    `ending` is a `script.ended` body for a process that died before it could write its own;
+    `shared_ids` are the ids that this recording shares with its repeat (see `generated_ids`).
+
+    Raises:
+        RecorderError: the events are not what the recorder writes (a cycle, a dangling edge, a
+            field outside the vocabulary).
+    """
+    graph = _Graph(events, ending)
+    order = graph.linear_extension()
+    writer = _Writer(paths, shared_ids)
+    shapes = [writer.event(graph.events[node]) for node in order]
+    place = {node: index for index, node in enumerate(order, start=1)}
+    for shape, node in zip(shapes, order, strict=True):
+        shape["seq"] = place[node]
+    _set_predecessors(shapes, [[place[before] for before in graph.before[node]] for node in order])
+    for stream in ("stdout", "stderr"):
+        captured = streams[stream]
+        if captured.size:
+            shapes.append(writer.wrote(stream, captured, seq=len(shapes) + 1))
+    document = {"format": "agentproof/trace", "version": 0, "mode": mode, "events": shapes}
+    try:
+        trace = Trace.from_bytes(encode(document))
+    except FormatError as error:
+        raise RecorderError(f"the recorder wrote an event outside its vocabulary: {error}") from error
+    return Canonical(trace, writer.states, tuple(place[node] for node in graph.events))
+
+
+def generated_ids(events: Iterable[RawEvent], *streams: Captured) -> frozenset[str]:
+    """Every text of the shape of a generated id in what one recording wrote."""
+    found: set[str] = set()
+    for event in events:
+        found |= {match.group(0) for match in _GENERATED.finditer(json.dumps(event))}
+    for stream in streams:
+        text = stream.data.decode("utf-8", "replace")
+        found |= {match.group(0) for match in _GENERATED.finditer(text)}
+    return frozenset(found)
+
+
+def agreement(
+    first: Canonical, second: Canonical
+) -> tuple[Literal["same", "order", "differ"], tuple[str, ...]]:
+    """How two recordings of one script in one mode compare, with pointers where they differ."""
+    mine, theirs = (json.loads(each.trace.to_bytes())["events"] for each in (first, second))
+    if mine == theirs:
+        return ("same" if first.raw_order == second.raw_order else "order"), ()
+    for event in (*mine, *theirs):
+        event.pop("after", None)
+    if mine == theirs:
+        return "order", ()
+    pointers = (change.pointer for change in diff(mine, theirs, "/events"))
+    return "differ", tuple(pointer for pointer, _ in zip(pointers, range(_MAX_DIFFERENCES), strict=False))
+
+
+class _Graph:
+    """Raw events with their edges, and one linear extension of them."""
+
+    def __init__(self, events: Iterable[RawEvent], ending: Mapping[str, Any] | None) -> None:
+        self.events: dict[str, RawEvent] = {}
+        for event in events:
+            self.events[_text(event, "n")] = event
+        if ending is not None:
+            mains = [name for name, event in self.events.items() if event["lane"] == self._main_lane]
+            self.events["end"] = {"n": "end", "lane": self._main_lane, "after": mains[-1:], **ending}
+        self.before = {name: tuple(event.get("after", ())) for name, event in self.events.items()}
+        for name, earlier in self.before.items():
+            for other in earlier:
+                if other not in self.events:
+                    raise RecorderError(f"event {name} comes after {other}, which was never written")
+
+    @cached_property
+    def _main_lane(self) -> str:
+        return next((str(event["lane"]) for event in self.events.values()), "main")
+
+    @cached_property
+    def _lanes(self) -> dict[str, list[str]]:
+        lanes: dict[str, list[str]] = {}
+        for name, event in self.events.items():
+            lanes.setdefault(_text(event, "lane"), []).append(name)
+        return lanes
+
+    @cached_property
+    def _ancestors(self) -> dict[str, tuple[str, ...]]:
+        """Each lane's chain of lanes from the root to itself."""
+        chains: dict[str, tuple[str, ...]] = {}
+        for lane, names in self._lanes.items():
+            forks = [self.events[other]["lane"] for other in self.before[names[0]]]
+            parent = next((fork for fork in forks if fork != lane and fork in chains), None)
+            chains[lane] = (*(chains[parent] if parent else ()), lane)
+        return chains
+
+    @cached_property
+    def _lane_keys(self) -> dict[str, tuple[str, str, str, str]]:
+        return {lane: self._lane_key([self.events[n] for n in names]) for lane, names in self._lanes.items()}
+
+    @staticmethod
+    def _lane_key(events: list[RawEvent]) -> tuple[str, str, str, str]:
+        named = next((event for event in events if "tool" in event), events[0])
+        digest = hashlib.sha256()
+        for event in events:
+            body = {key: item for key, item in event.items() if key not in {"n", "lane", "after"}}
+            text = json.dumps(_without_labels(body), sort_keys=True)
+            digest.update(_GENERATED.sub(lambda match: str(match.lastgroup), text).encode())
+        agent, tool, call = (str(named.get(name, "")) for name in ("agent", "tool", "call_id"))
+        return agent, tool, call, digest.hexdigest()
+
+    def linear_extension(self) -> list[str]:
+        """The order of rule 1."""
+        waiting = {name: len(set(earlier)) for name, earlier in self.before.items()}
+        followers: dict[str, list[str]] = {name: [] for name in self.events}
+        for name, earlier in self.before.items():
+            for other in set(earlier):
+                followers[other].append(name)
+        ready = {name for name, count in waiting.items() if not count}
+        order: list[str] = []
+        current: tuple[str, ...] = ()
+        position = {name: index for index, name in enumerate(self.events)}
+        while ready:
+            chosen = min(ready, key=lambda name: (self._rank(name, current), position[name]))
+            ready.remove(chosen)
+            order.append(chosen)
+            current = self._ancestors[self.events[chosen]["lane"]]
+            for name in followers[chosen]:
+                waiting[name] -= 1
+                if not waiting[name]:
+                    ready.add(name)
+        if len(order) != len(self.events):
+            raise RecorderError("the recorder wrote events that each come after the other")
+        return order
+
+    def _rank(self, name: str, current: tuple[str, ...]) -> tuple[int, int, tuple[str, str, str, str]]:
+        lane = self.events[name]["lane"]
+        chain = self._ancestors[lane]
+        if lane in current:
+            return 0, len(chain), self._lane_keys[lane]
+        shared = sum(1 for mine, theirs in zip(chain, current, strict=False) if mine == theirs)
+        return 1, -shared, self._lane_keys[lane]
+
+
+def _set_predecessors(shapes: list[dict[str, Any]], before: list[list[int]]) -> None:  # Any: JSON
+    """Write `after` by rule 2. Sets of places are integers with one bit a place."""
+    reach = [0]
+    for seq, (shape, earlier) in enumerate(zip(shapes, before, strict=True), start=1):
+        kept: list[int] = []
+        covered = 0
+        for other in sorted(set(earlier), reverse=True):
+            if not covered >> other & 1:
+                kept.append(other)
+                covered |= reach[other]
+        reach.append(covered | 1 << seq)
+        if kept != ([seq - 1] if seq > 1 else []):
+            shape["after"] = sorted(kept)
+
+
+class _Writer:
+    """Turns raw events into the wire's shape, numbering what has to be numbered on the way."""
+
+    def __init__(self, paths: Mapping[str, str], shared_ids: frozenset[str]) -> None:
+        self.states: dict[Sha256, bytes] = {}
+        self._labels: dict[str, str] = {}
+        self._letters: dict[str, int] = {}
+        self._ids: dict[str, str] = {}
+        self._families: dict[str, int] = {}
+        self._shared = shared_ids
+        self._paths = sorted(paths.items(), key=lambda item: -len(item[0]))
+
+    def event(self, raw: RawEvent) -> dict[str, Any]:  # Any: JSON
+        return {key: self._rewrite(raw[key]) for key in _reading_order(raw)}
+
+    def wrote(self, stream: str, captured: Captured, *, seq: int) -> dict[str, Any]:  # Any: JSON
+        text = self._text(captured.data.decode("utf-8", "surrogateescape"))
+        whole = len(text.encode("utf-8", "surrogateescape"))
+        broken = any(0xD800 <= ord(letter) <= 0xDFFF for letter in text)
+        return {
+            "kind": "script.wrote",
+            "seq": seq,
+            "stream": stream,
+            "text": {"$str": [ord(letter) for letter in text]} if broken else text,
+            # The size of what was really written would tell how long this machine's paths are.
+            "size": captured.size if captured.truncated else whole,
+            "truncated": captured.truncated,
+        }
+
+    def _rewrite(self, part: Any) -> Any:  # Any: JSON
+        if isinstance(part, str):
+            return self._text(part)
+        if isinstance(part, list):
+            return [self._rewrite(item) for item in part]
+        if isinstance(part, dict):
+            if part.keys() == {"$label"}:
+                return self._label(str(part["$label"]))
+            if part.keys() == {"$state"}:
+                return self._state(part["$state"])
+            return {self._text(key): self._rewrite(item) for key, item in part.items()}
+        return part
+
+    def _label(self, raw: str) -> str:
+        if raw not in self._labels:
+            letter = raw[:1]
+            self._letters[letter] = self._letters.get(letter, 0) + 1
+            self._labels[raw] = f"{letter}{self._letters[letter]}"
+        return self._labels[raw]
+
+    def _state(self, document: object) -> Sha256:
+        raw = encode(self._plain_text(document))
+        digest = hashlib.sha256(raw).hexdigest()
+        self.states[digest] = raw
+        return digest
+
+    def _plain_text(self, part: object) -> object:
+        """A state's JSON is the program's own: a key `$label` in it means nothing to us."""
+        if isinstance(part, str):
+            return self._text(part)
+        if isinstance(part, list):
+            return [self._plain_text(item) for item in part]
+        if isinstance(part, dict):
+            return {self._text(key): self._plain_text(item) for key, item in part.items()}
+        return part
+
+    def _text(self, text: str) -> str:
+        for path, token in self._paths:
+            if path in text:
+                text = text.replace(path, token)
+        return _GENERATED.sub(self._number, text)
+
+    def _number(self, match: re.Match[str]) -> str:
+        family = str(match.lastgroup)
+        found = match.group(0)
+        if found in self._shared and family != "at":
+            return found
+        if found not in self._ids:
+            number = self._families[family] = self._families.get(family, 0) + 1
+            self._ids[found] = _shaped(family, found, number)
+        return self._ids[found]
+
+
+def _shaped(family: str, found: str, number: int) -> str:
+    match family:
+        case "uuid":
+            return f"00000000-0000-4000-8000-{number:012x}"
+        case "hex":
+            return f"{'0' * 12}40008000{number:012x}"
+        case "at":
+            return f" at 0x{number:012x}"  # addresses differ in length between runs
+        case _:
+            prefix = f"{family}_"
+            return f"{prefix}{number:0{len(found) - len(prefix)}x}"
+
+
+_FIRST = ("run", "parent", "state", "call", "session", "result", "before", "source", "snapshot")
+
+
+def _reading_order(raw: RawEvent) -> Iterator[str]:
+    """The fields in the order in which numbers are given out: names first, then the rest sorted."""
+    kept = [key for key in raw if key not in {"n", "lane", "after"}]
+    yield from (key for key in _FIRST if key in raw)
+    yield from sorted(key for key in kept if key not in _FIRST)
+
+
+def _without_labels(part: object) -> object:
+    if isinstance(part, list):
+        return [_without_labels(item) for item in part]
+    if isinstance(part, dict):
+        if part.keys() == {"$label"}:
+            return str(part["$label"])[:1]
+        return {key: _without_labels(item) for key, item in part.items()}
+    return part
+
+
+def _text(event: RawEvent, name: str) -> str:
+    found = event.get(name)
+    if not isinstance(found, str):
+        raise RecorderError(f"the recorder wrote an event without {name}: {str(event)[:200]}")
+    return found
