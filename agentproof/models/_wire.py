@@ -26,10 +26,9 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Text = Annotated[str, StringConstraints(max_length=4096)]
 """A short text of our own or of the SDK's vocabulary (names, codes, versions)."""
 
-MemberPath = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9_+.-]+(/[A-Za-z0-9_+.-]+)*$", max_length=240)
-]
-"""A relative path of a member, POSIX separators, ASCII; `store` refuses `.` and `..` segments too."""
+_SEGMENT = r"[A-Za-z0-9_+.,=@()~!#%&-](?:[A-Za-z0-9_+.,=@()~!#%& -]*[A-Za-z0-9_+,=@()~!#%&-])?"
+MemberPath = Annotated[str, StringConstraints(pattern=rf"^{_SEGMENT}(/{_SEGMENT})*$", max_length=240)]
+"""A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
 
 
 class Wire(BaseModel):

@@ -100,7 +100,7 @@ _SINGLE = {
     "$opaque": _matches(_CLASS),
 }
 
-Value = Annotated[Any, AfterValidator(check_value), WithJsonSchema({"$ref": "value.schema.json"})]
+Value = Annotated[Any, AfterValidator(check_value), WithJsonSchema({"format": "agentproof-value"})]
 """A value in the encoding above. Any: a program under observation may hold anything."""
 
 

@@ -1,0 +1,208 @@
+"""From raw recordings to the members of a bundle and its manifest: pure, no file is touched."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pydantic_core
+
+from . import __version__, judge
+from ._canonical import Canonical, agreement, canonicalise, generated_ids
+from ._lock import Lock
+from ._runner import RawRecording
+from .errors import RecorderError, UsageError
+from .models import manifest, pylock
+from .models._wire import Sha256
+from .models.header import Header
+from .models.projection import evidence_id
+from .models.trace import Mode
+from .store import Bundle
+
+RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
+"""Names at the top of a bundle that a reproduction's own files cannot have."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a recording was made from."""
+
+    lock: Lock
+    installed_files: int
+    isolation: manifest.Isolation
+    recorder_sha256: Sha256
+    entry: str
+    arguments: tuple[str, ...]
+    files: Mapping[str, bytes]
+    """Every file of the reproduction that may become a member, by its path below the root."""
+    header: Header
+    wheel: bytes
+    allow_sdk_changes: bool = False
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """An unsigned bundle with its manifest."""
+
+    manifest: manifest.Manifest
+    bundle: Bundle
+
+
+def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> Assembled:
+    """Canonicalise, compare, judge and lay out the bundle of these recordings.
+
+    Raises:
+        RecorderError: the recorder's output cannot be understood, or its processes contradict.
+        UsageError: a file of the reproduction has a name that a bundle keeps for itself.
+    """
+    canonical = {mode: _canonical(mode, [repeat[mode] for repeat in repeats]) for mode in repeats[0]}
+    states: dict[Sha256, bytes] = {}
+    for each, _ in canonical.values():
+        states.update(each.states)
+    raw = [recording for repeat in repeats for recording in repeat.values()]
+    reproduction = _reproduction(recipe, raw)
+    environment = manifest.Environment(
+        python=manifest.Python(implementation="cpython", version=recipe.lock.python.version),
+        platform=recipe.lock.python.platform,
+        as_of=recipe.lock.as_of,
+        packages=recipe.lock.packages,
+        installed_files=recipe.installed_files,
+    )
+    members: dict[str, bytes] = {path: recipe.files[path] for path in reproduction.files}
+    members["pylock.toml"] = pylock.render(environment)
+    members[f"wheels/{recipe.lock.target.wheel}"] = recipe.wheel
+    for mode, (each, _) in canonical.items():
+        members[f"traces/{mode}.json"] = each.trace.to_bytes()
+    for digest, content in states.items():
+        members[f"states/{digest}.json"] = content
+
+    traces = {mode: each.trace for mode, (each, _) in canonical.items()}
+    recordings = tuple(recording for _, recording in canonical.values())
+    conduct = _conduct(raw, allowed=recipe.allow_sdk_changes)
+
+    def state(digest: Sha256) -> Any:  # Any: a state's JSON
+        return pydantic_core.from_json(states[digest])
+
+    document = manifest.Manifest(
+        format="agentproof/bundle",
+        version=0,
+        target=recipe.lock.target,
+        reproduction=reproduction,
+        environment=environment,
+        recorder=manifest.Recorder(agentproof=__version__, sha256=recipe.recorder_sha256),
+        isolation=recipe.isolation,
+        recordings=recordings,
+        loaded=_loaded(raw),
+        conduct=conduct,
+        coverage=_coverage(raw),
+        judgement=judge.judge(
+            traces=traces,
+            state=state,
+            recordings=recordings,
+            conduct=conduct,
+            isolation=recipe.isolation,
+        ),
+        evidence_id=evidence_id(
+            target_sha256=recipe.lock.target.sha256,
+            reproduction={path: _sha256(members[path]) for path in reproduction.files},
+            traces=traces.values(),
+            state=state,
+        ),
+        members=tuple(
+            manifest.Member(path=path, sha256=_sha256(content), size=len(content))
+            for path, content in sorted(members.items())
+        ),
+    )
+    return Assembled(document, Bundle(manifest=document.to_bytes(), members=members, attestations={}))
+
+
+def _canonical(mode: Mode, raw: Sequence[RawRecording]) -> tuple[Canonical, manifest.Recording]:
+    ids = [generated_ids(each.events, each.stdout, each.stderr) for each in raw]
+    shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
+    all_of_them = [
+        canonicalise(
+            mode,
+            each.events,
+            ending=_ending(each),
+            streams={"stdout": each.stdout, "stderr": each.stderr},
+            paths=each.paths,
+            shared_ids=shared,
+        )
+        for each in raw
+    ]
+    first = all_of_them[0]
+    compared = [agreement(first, other) for other in all_of_them[1:]]
+    worst = max((word for word, _ in compared), key=("same", "order", "differ").index, default="single")
+    differences = next((pointers for word, pointers in compared if word == "differ"), ())
+    return first, manifest.Recording(
+        mode=mode,
+        trace=f"traces/{mode}.json",
+        repeats=len(raw),
+        agreement=worst,
+        differences=differences,
+    )
+
+
+def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
+    """The end of a process that could not write it itself."""
+    if any(event.get("kind") == "script.ended" for event in raw.events):
+        return None
+    if raw.outcome == "ended":
+        raise RecorderError(f"the {raw.mode} process ended by itself, but the recorder did not say how")
+    return {"kind": "script.ended", "outcome": raw.outcome}
+
+
+def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Reproduction:
+    files = {recipe.entry}.union(*(recording.files for recording in raw))
+    for path in sorted(files):
+        if path.split("/")[0] in RESERVED:
+            raise UsageError(
+                f"the reproduction uses {path}, a name that a bundle keeps for itself",
+                hint=f"rename it; kept are {', '.join(RESERVED)}",
+            )
+        if path not in recipe.files:
+            raise RecorderError(f"the recorder saw the script open {path}, which is not in its directory")
+    return manifest.Reproduction(
+        entry=recipe.entry,
+        arguments=recipe.arguments,
+        files=tuple(sorted(files)),
+        title=recipe.header.title,
+        reference=recipe.header.reference,
+    )
+
+
+def _loaded(raw: Iterable[RawRecording]) -> tuple[manifest.LoadedModule, ...]:
+    found: dict[str, manifest.LoadedModule] = {}
+    for recording in raw:
+        for module in recording.loaded:
+            if found.setdefault(module.module, module) != module:
+                raise RecorderError(f"module {module.module} was not the same file in every process")
+    return tuple(found[name] for name in sorted(found))
+
+
+def _conduct(raw: Iterable[RawRecording], *, allowed: bool) -> manifest.Conduct:
+    changed: set[str] = set()
+    writes: dict[tuple[str, int, str], manifest.Place] = {}
+    reads: dict[tuple[str, int, str], manifest.Place] = {}
+    for recording in raw:
+        changed |= set(recording.conduct.changed)
+        for places, found in (
+            (recording.conduct.private_writes, writes),
+            (recording.conduct.private_reads, reads),
+        ):
+            found.update({(place.file, place.line, place.name): place for place in places})
+    return manifest.Conduct(
+        changed=tuple(sorted(changed)),
+        private_writes=tuple(writes[key] for key in sorted(writes)),
+        private_reads=tuple(reads[key] for key in sorted(reads)),
+        allowed=allowed,
+    )
+
+
+def _coverage(raw: Iterable[RawRecording]) -> tuple[manifest.Gap, ...]:
+    gaps = {(gap.what, gap.why): gap for recording in raw for gap in recording.coverage}
+    return tuple(gaps[key] for key in sorted(gaps))
+
+
+def _sha256(data: bytes) -> Sha256:
+    return hashlib.sha256(data).hexdigest()

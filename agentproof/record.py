@@ -1,0 +1,346 @@
+"""Record a reproduction: resolve, build, isolate, observe, compare, judge, assemble, sign, write.
+
+The steps are those of `Recording` in docs/format.md. Nothing is written before the last of them, so
+a recording that fails or is killed leaves no half bundle.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from . import _environment, _isolation, _lock, _pythons, _runner, _wheels, signing
+from ._assemble import Assembled, Recipe, assemble
+from ._files import read_bounded, write_atomic
+from ._place import Place, check_writable, place_for, store_above
+from ._secrets import find_secrets, host_secrets
+from .errors import CannotDoError, UsageError
+from .models.header import Header, read_header
+from .models.manifest import Manifest
+from .store import Bundle, bundle_id, read_bundle, write_directory, zip_bytes
+
+TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
+"""Distributions that the recorder has an adapter for, with the package that each one imports as."""
+
+_MAX_SCRIPT = 4 * 2**20
+
+
+class Story(Protocol):
+    """Somebody to whom the steps are told."""
+
+    def working(self, text: str) -> None:
+        """A step that may take a while has begun."""
+
+    def done(self, label: str, text: str) -> None:
+        """A step is done."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to record, and how. Without `sdk` and `wheel` the script's header names the target."""
+
+    script: Path
+    arguments: tuple[str, ...] = ()
+    sdk: str | None = None
+    """A requirement such as `openai-agents==0.20.0`."""
+    wheel: Path | None = None
+    sha256: str | None = None
+    """The SHA-256 that the target wheel must have."""
+    python: str | None = None
+    as_of: str | None = None
+    extra: tuple[str, ...] = ()
+    """Further requirements."""
+    offline: bool = False
+    require_isolation: str | None = None
+    allow_sdk_changes: bool = False
+    repeats: int = 2
+    limits: _runner.Limits = field(default_factory=_runner.Limits)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A signed recording, not yet written anywhere."""
+
+    manifest: Manifest
+    bundle: Bundle
+    bundle_id: str
+    key: signing.PrivateKey
+
+
+@dataclass(frozen=True)
+class Written:
+    """The paths that a recording was written to."""
+
+    directory: Path | None
+    archive: Path | None
+    kept: Path | None = None
+    """A stored bundle with the same evidence that was left as it is."""
+
+
+def record(request: Request, *, key: signing.PrivateKey, story: Story) -> Recorded:
+    """Record `request.script` and sign the result.
+
+    Raises:
+        UsageError: the script, its header or an option makes no sense.
+        CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
+        RecorderError: our own recorder failed.
+    """
+    source = read_bounded(request.script, limit=_MAX_SCRIPT, what="reproduction")
+    header = read_header(source, path=str(request.script))
+    _check_compiles(source, request.script)
+    lock = _locked(request, header, story)
+    wheel = _wheels.default_store()
+    with _environment.prepare(lock, wheel, progress=story.working) as environment:
+        story.done(
+            "built",
+            f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
+            "match their wheels' RECORD",
+        )
+        isolation = _isolation.choose(request.require_isolation)
+        reproduction = _runner.ReproductionSource(
+            root=request.script.resolve().parent, entry=request.script.name, arguments=request.arguments
+        )
+        story.working("running the script")
+        started = time.monotonic()
+        run = _runner.run_recordings(
+            environment,
+            reproduction,
+            isolation=isolation,
+            limits=request.limits,
+            repeats=request.repeats,
+            progress=story.working,
+        )
+        seconds = time.monotonic() - started
+    story.done("isolated", _isolation_line(run.isolation))
+    assembled = assemble(
+        Recipe(
+            lock=lock,
+            installed_files=environment.installed_files,
+            isolation=run.isolation,
+            recorder_sha256=run.recorder_sha256,
+            entry=reproduction.entry,
+            arguments=request.arguments,
+            files=run.files,
+            header=header,
+            wheel=wheel.read(lock.target.sha256),
+            allow_sdk_changes=request.allow_sdk_changes,
+        ),
+        run.repeats,
+    )
+    story.done("ran", _ran_line(assembled.manifest, seconds))
+    _refuse_secrets(assembled)
+    return _signed(assembled, key)
+
+
+def write(recorded: Recorded, request: Request, *, output: Path | None, replace: bool) -> Written:
+    """Write the bundle to where `place_for` says; the zip first, so that a recording is never lost.
+
+    Raises:
+        CannotDoError: another bundle is in the way and `replace` was not given, or writing failed.
+    """
+    place = place_for(recorded.manifest, script=request.script, output=output)
+    if place.archive is not None:
+        _write_archive(recorded, place.archive, replace=replace)
+    kept = None
+    if place.directory is not None:
+        kept = _write_directory(recorded, place, replace=replace)
+    return Written(directory=None if kept else place.directory, archive=place.archive, kept=kept)
+
+
+def check_request(request: Request, *, output: Path | None) -> None:
+    """What can be found wrong before anything is built.
+
+    Raises:
+        UsageError: the script is missing.
+        CannotDoError: the output cannot be written.
+    """
+    if not request.script.exists():
+        raise UsageError(f"{request.script}: no such file", hint="`agentproof record SCRIPT`")
+    check_writable(script=request.script, output=output)
+
+
+def _check_compiles(source: bytes, script: Path) -> None:
+    try:
+        compile(source, str(script), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise UsageError(
+            f"{script}:{error.lineno}: {error.msg}", hint="the script does not compile; nothing was recorded"
+        ) from error
+    except ValueError as error:  # null bytes
+        raise UsageError(f"{script}: {error}") from error
+
+
+def _locked(request: Request, header: Header, story: Story) -> _lock.Lock:
+    target, others = _requirements(request, header)
+    interpreter = _pythons.find(request.python, requires=_requires_python(request, header))
+    story.working(f"locking {target or request.wheel} for CPython {interpreter.version}")
+    lock = _lock.lock(
+        requirement=target,
+        wheel=request.wheel,
+        sha256=request.sha256,
+        extra=others,
+        interpreter=interpreter,
+        as_of=request.as_of,
+        offline=request.offline,
+        store=_wheels.default_store(),
+        progress=story.working,
+    )
+    if canonicalize_name(lock.target.name) not in TARGETS:
+        raise UsageError(
+            f"{lock.target.wheel} is {lock.target.name}, which the recorder does not know",
+            hint=f"it records {', '.join(TARGETS)}",
+        )
+    served = {"index": "as served by the index", "file": "a file", "checkout": "built from a checkout"}
+    story.done(
+        "target",
+        f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)} "
+        f"({served[lock.target.origin.kind]})",
+    )
+    day = f", as of {lock.as_of}" if lock.as_of else ""
+    story.done("locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{day}")
+    return lock
+
+
+def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[str, ...]]:
+    """The target's requirement (None for a wheel file) and all the others."""
+    wanted: str | None = None
+    others: list[str] = list(request.extra)
+    for text in header.dependencies:
+        if canonicalize_name(_requirement(text, str(request.script)).name) in TARGETS:
+            wanted = text
+        else:
+            others.append(text)
+    if request.wheel is not None:
+        if request.sdk is not None:
+            raise UsageError("--sdk and --wheel both name the target", hint="give one of them")
+        return None, tuple(others)
+    wanted = request.sdk or wanted
+    if wanted is None:
+        raise UsageError(
+            f"{request.script} does not say which release it is about",
+            hint="give --sdk openai-agents==VERSION, or name it in a `# /// script` header",
+        )
+    requirement = _requirement(wanted, "--sdk" if request.sdk else str(request.script))
+    if canonicalize_name(requirement.name) not in TARGETS:
+        raise UsageError(
+            f"--sdk {wanted}: the recorder does not know {requirement.name}",
+            hint=f"it records {', '.join(TARGETS)}",
+        )
+    return wanted, tuple(others)
+
+
+def _requirement(text: str, where: str) -> Requirement:
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise UsageError(f"{where}: {text!r} is not a requirement: {error}") from error
+
+
+def _requires_python(request: Request, header: Header) -> SpecifierSet:
+    try:
+        return SpecifierSet(header.requires_python or "")
+    except InvalidSpecifier as error:
+        raise UsageError(f"{request.script}: requires-python {header.requires_python!r}: {error}") from error
+
+
+def _refuse_secrets(assembled: Assembled) -> None:
+    files = [("manifest.json", assembled.bundle.manifest)]
+    files += [
+        (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")
+    ]
+    seen = list(find_secrets(files, secrets=host_secrets(os.environ)))
+    if seen:
+        places = "; ".join(f"{each.path}:{each.line} looks like {each.rule}" for each in seen[:5])
+        more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
+        raise CannotDoError(
+            f"the recording holds what looks like a secret, so nothing was written: {places}{more}",
+            hint="take it out of the script, or unset the variable",
+        )
+
+
+def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:
+    name, envelope = signing.attest_recorded(assembled.bundle.manifest, key)
+    bundle = Bundle(
+        manifest=assembled.bundle.manifest,
+        members=assembled.bundle.members,
+        attestations={name: envelope},
+    )
+    return Recorded(assembled.manifest, bundle, bundle_id(bundle), key)
+
+
+def _write_archive(recorded: Recorded, path: Path, *, replace: bool) -> None:
+    if path.exists() and not replace:
+        held = bundle_id(read_bundle(path))
+        if held != recorded.bundle_id:
+            raise CannotDoError(
+                f"{path} holds another bundle ({short(held)}; this recording is {short(recorded.bundle_id)})",
+                hint="--replace, or another place with --output",
+            )
+    write_atomic(path, zip_bytes(recorded.bundle))
+
+
+def _write_directory(recorded: Recorded, place: Place, *, replace: bool) -> Path | None:
+    directory = place.directory
+    if directory is None:
+        raise RuntimeError("no directory in this place")
+    if directory.exists() and not replace:
+        held = read_bundle(directory, wheels=place.wheels)
+        if bundle_id(held) != recorded.bundle_id:
+            document = Manifest.from_bytes(held.manifest)
+            if document.evidence_id == recorded.manifest.evidence_id:
+                return directory
+            raise CannotDoError(
+                f"{directory} holds a bundle with other evidence ({short(document.evidence_id)}; this "
+                f"recording has {short(recorded.manifest.evidence_id)})",
+                hint="compare the two, then --replace",
+            )
+    write_directory(recorded.bundle, directory, wheels=place.wheels, replace=True)
+    return None
+
+
+def _isolation_line(isolation: object) -> str:
+    network, files = getattr(isolation, "network", ""), getattr(isolation, "files", "")
+    tested = getattr(isolation, "self_test", "").replace("_", " ")
+    return f"network: {network} (self-test: {tested}); files: {files}"
+
+
+def _ran_line(document: Manifest, seconds: float) -> str:
+    words = {
+        "same": "repeats agree",
+        "order": "repeats agree but for the order of parallel events",
+        "differ": "repeats differ",
+        "single": "not repeated",
+    }
+    worst = max(
+        (each.agreement for each in document.recordings), key=("single", "same", "order", "differ").index
+    )
+    modes = ", ".join(f"{each.mode} \N{MULTIPLICATION SIGN}{each.repeats}" for each in document.recordings)
+    return f"{modes} in {seconds:.1f} s: {words[worst]}"
+
+
+def short(digest: str) -> str:
+    """A digest for people: its two ends."""
+    return f"{digest[:8]}…{digest[-4:]}"
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+__all__ = [
+    "Recorded",
+    "Request",
+    "Story",
+    "Written",
+    "check_request",
+    "record",
+    "short",
+    "store_above",
+    "write",
+]
