@@ -5,11 +5,24 @@ attachments of up to 25 MB.
 """
 
 MAX_MEMBERS = 4096
-MAX_MEMBER_BYTES = 32 * 2**20
-MAX_BUNDLE_BYTES = 64 * 2**20
-MAX_MANIFEST_BYTES = 8 * 2**20
+MAX_PATH_DEPTH = 8
+"""Directories below a bundle's own."""
+MAX_MEMBER_BYTES = 24 * 2**20
+MAX_BUNDLE_BYTES = 24 * 2**20
+"""All files of a bundle together, and its zip."""
+MAX_MANIFEST_BYTES = 4 * 2**20
 MAX_STATE_BYTES = 8 * 2**20
+MAX_LINES = 400_000
+"""Lines of one JSON document. In the one encoding each value stands on a line of its own, so this
+bounds what a parser builds from it."""
 MAX_ATTESTATIONS = 64
 MAX_ATTESTATION_BYTES = 2**18
 MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20
+
+MAX_WHEEL_BYTES = 64 * 2**20
+"""A wheel that the reader gives."""
+MAX_WHEEL_FILES = 20_000
+MAX_WHEEL_UNPACKED = 256 * 2**20
+MAX_LOCK_BYTES = 32 * 2**20
+"""A lock file that the reader gives with `--known`."""

@@ -1,0 +1,340 @@
+"""A bundle on disk: a directory or one zip, read within bounds and written whole or not at all.
+
+Rules:
+1. Only regular files with one name each are read: no symbolic or hard links, devices or pipes.
+2. Paths are ASCII, relative, without `.` and `..`, and differ in more than case.
+3. Count, depth and size are capped before a file is opened; a file is read up to its cap only.
+4. A zip is accepted in its one byte form (`_zip`).
+5. A directory is written beside its place and renamed; what was there before stays until then.
+
+Nothing that is read here is believed: `check` does that. A repository store keeps bundles under
+`<store>/<case>/<version>/` without their wheels, and each target wheel once under `<store>/wheels/`.
+"""
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ._files import read_bounded
+from ._limits import (
+    MAX_ATTESTATION_BYTES,
+    MAX_ATTESTATIONS,
+    MAX_BUNDLE_BYTES,
+    MAX_MEMBER_BYTES,
+    MAX_MEMBERS,
+    MAX_PATH_DEPTH,
+    MAX_WHEEL_BYTES,
+)
+from ._zip import read_stored, stored_zip
+from .errors import BundleError, CannotDoError, UsageError
+
+MANIFEST = "manifest.json"
+ATTESTATIONS = "attestations/"
+WHEELS = "wheels/"
+ZIP_SUFFIX = ".agentproof.zip"
+
+_PATH = re.compile(r"[A-Za-z0-9_+.-]+(?:/[A-Za-z0-9_+.-]+)*")
+_MAX_PATH = 240
+# Names that Windows gives to devices, with any suffix.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)
+_SEARCH_DEPTH = 6
+# Opening must neither follow a link nor wait for a pipe's other end.
+_OPEN_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
+
+
+def _no_wheel(_name: str) -> bytes | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The bytes of a bundle; nothing of it is believed yet."""
+
+    manifest: bytes
+    members: Mapping[str, bytes]
+    """By path, without the manifest and the attestations; `wheels/…` where it is attached."""
+    attestations: Mapping[str, bytes] = field(default_factory=dict)
+    """By file name, without the directory."""
+    shelf: Callable[[str], bytes | None] = _no_wheel
+    """Gives the bytes of a detached wheel by its file name."""
+
+    def wheel(self, name: str) -> bytes | None:
+        """The bytes of `wheels/<name>`, attached or from the store's shelf."""
+        attached = self.members.get(WHEELS + name)
+        return self.shelf(name) if attached is None else attached
+
+
+class Shelf:
+    """The wheels of a repository store, each read once. They are bytes, not provenance."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._held: dict[str, bytes | None] = {}
+
+    def __call__(self, name: str) -> bytes | None:
+        if name not in self._held:
+            if not is_safe_path(name) or "/" in name:
+                raise BundleError("unsafe_path", f"{name!r} is no file name of a wheel")
+            path = self._directory / name
+            found = path.is_file()
+            self._held[name] = read_bounded(path, limit=MAX_WHEEL_BYTES, what="wheel") if found else None
+        return self._held[name]
+
+
+def is_safe_path(path: str) -> bool:
+    """Whether `path` names a member on every system, and nothing outside the bundle."""
+    return (
+        len(path) <= _MAX_PATH
+        and _PATH.fullmatch(path) is not None
+        and path.count("/") < MAX_PATH_DEPTH
+        and not any(part.endswith(".") or _DEVICE.match(part) for part in path.split("/"))
+    )
+
+
+def find_bundles(path: Path) -> list[Path]:
+    """The bundles at `path`: itself, or every one below it, sorted.
+
+    Raises:
+        UsageError: there is nothing at `path`, or no bundle.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or directory")
+    if not path.is_dir() or _looks_like_bundle(path):
+        return [path]
+    found = sorted(_search(path, _SEARCH_DEPTH))
+    if not found:
+        raise UsageError(
+            f"{path}: no bundle here (no manifest.json, no *{ZIP_SUFFIX})",
+            hint="`agentproof record SCRIPT` makes one",
+        )
+    return found
+
+
+def _looks_like_bundle(path: Path) -> bool:
+    # A directory that lost its manifest is a damaged bundle, not a folder to search.
+    return (path / MANIFEST).exists() or ((path / "traces").is_dir() and (path / "attestations").is_dir())
+
+
+def _search(path: Path, depth: int) -> Iterator[Path]:
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.name.endswith(ZIP_SUFFIX) and entry.is_file():
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                below = Path(entry.path)
+                if _looks_like_bundle(below):
+                    yield below
+                elif depth and not entry.name.startswith("."):
+                    yield from _search(below, depth - 1)
+
+
+def shelf_of(path: Path) -> Path | None:
+    """The `wheels/` of the repository store that holds the bundle at `path`, if there is one."""
+    wheels = path.absolute().parent.parent / "wheels"
+    return wheels if wheels.is_dir() else None
+
+
+def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
+    """Read the bundle at `path`; `wheels` is where detached wheels are, else the store's own place.
+
+    Raises:
+        BundleError: damaged or hostile: links, unsafe names, over a cap, a zip in another form.
+        UsageError: there is nothing at `path`.
+    """
+    if path.is_dir():
+        files = dict(_read_directory(path))
+        at = wheels or shelf_of(path)
+    elif path.exists():
+        files = _read_zip(path)
+        at = wheels
+    else:
+        raise UsageError(f"{path}: no such file or directory")
+    return _bundle(files, shelf=Shelf(at) if isinstance(at, Path) else at)
+
+
+def from_zip_bytes(data: bytes) -> Bundle:
+    """The bundle in a zip held in memory; raises as `read_bundle` does."""
+    import io  # noqa: PLC0415 (only for callers that hold bytes)
+
+    if len(data) > MAX_BUNDLE_BYTES:
+        raise BundleError("too_large", f"{len(data)} bytes are over the limit of {MAX_BUNDLE_BYTES}")
+    return _bundle(dict(read_stored(io.BytesIO(data))), shelf=None)
+
+
+def _read_zip(path: Path) -> dict[str, bytes]:
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
+            about = os.fstat(stream.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise BundleError("not_a_file", "neither a directory nor a regular file")
+            if about.st_size > MAX_BUNDLE_BYTES:
+                raise BundleError(
+                    "too_large", f"{about.st_size} bytes are over the limit of {MAX_BUNDLE_BYTES}"
+                )
+            return dict(read_stored(stream))
+    except OSError as error:
+        raise CannotDoError(f"{path}: {error.strerror}") from error
+
+
+def _read_directory(root: Path) -> Iterator[tuple[str, bytes]]:
+    left = MAX_BUNDLE_BYTES
+    for count, (relative, path) in enumerate(_walk(root, "", MAX_PATH_DEPTH), start=1):
+        if count > MAX_MEMBERS + MAX_ATTESTATIONS + 1:
+            raise BundleError("too_many", f"more than {MAX_MEMBERS} files")
+        data = _read_file(path, relative, limit=min(left, MAX_MEMBER_BYTES))
+        left -= len(data)
+        yield relative, data
+
+
+def _walk(directory: Path, prefix: str, depth: int) -> Iterator[tuple[str, Path]]:
+    try:
+        with os.scandir(directory) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        raise CannotDoError(f"{directory}: {error.strerror}") from error
+    for entry in entries:
+        relative = prefix + entry.name
+        if not is_safe_path(relative):
+            raise BundleError("unsafe_path", f"{relative!r} is no path of a bundle", hint="delete it")
+        if entry.is_symlink():
+            raise BundleError("link", "a symbolic link", path=relative, hint="put the file itself there")
+        if entry.is_dir(follow_symlinks=False):
+            if not depth:
+                raise BundleError("too_deep", f"more than {MAX_PATH_DEPTH} directories", path=relative)
+            yield from _walk(Path(entry.path), f"{relative}/", depth - 1)
+        elif entry.is_file(follow_symlinks=False):
+            yield relative, Path(entry.path)
+        else:
+            # Judged before opening: to open a device may already do something.
+            raise BundleError("not_a_file", "not a regular file", path=relative)
+    if prefix and prefix != ATTESTATIONS and not entries:
+        raise BundleError("empty_directory", "an empty directory", path=prefix, hint="delete it")
+
+
+def _read_file(path: Path, relative: str, *, limit: int) -> bytes:
+    try:
+        with open(os.open(path, _OPEN_FLAGS), "rb") as stream:
+            about = os.fstat(stream.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise BundleError("not_a_file", "not a regular file", path=relative)
+            if about.st_nlink > 1:
+                raise BundleError("link", "a file with several names", path=relative, hint="copy the bundle")
+            data = stream.read(limit + 1) if about.st_size <= limit else b""
+    except OSError as error:
+        raise CannotDoError(f"{path}: {error.strerror}") from error
+    if about.st_size > limit or len(data) > limit:
+        raise BundleError("too_large", f"over the limit of {limit} bytes", path=relative)
+    return data
+
+
+def _bundle(files: dict[str, bytes], *, shelf: Callable[[str], bytes | None] | None) -> Bundle:
+    seen: dict[str, str] = {}
+    members: dict[str, bytes] = {}
+    attestations: dict[str, bytes] = {}
+    for path, data in files.items():
+        if not is_safe_path(path):
+            raise BundleError("unsafe_path", f"{path!r} is no path of a bundle")
+        # Every prefix counts, so that `A/x` beside `a/y` and `a` beside `a/y` are collisions too.
+        parts = path.split("/")
+        for end in range(1, len(parts) + 1):
+            prefix = "/".join(parts[:end])
+            kind = "file" if end == len(parts) else "directory"
+            if seen.setdefault(prefix.lower(), kind + prefix) != kind + prefix:
+                raise BundleError("colliding_paths", f"{path!r} collides with another name")
+        if path.startswith(ATTESTATIONS):
+            if len(data) > MAX_ATTESTATION_BYTES:
+                raise BundleError("too_large", f"over {MAX_ATTESTATION_BYTES} bytes", path=path)
+            attestations[path.removeprefix(ATTESTATIONS)] = data
+        elif path != MANIFEST:
+            members[path] = data
+    if len(attestations) > MAX_ATTESTATIONS:
+        raise BundleError("too_many", f"more than {MAX_ATTESTATIONS} attestations")
+    if MANIFEST not in files:
+        raise _no_manifest(files)
+    return Bundle(files[MANIFEST], members, attestations, shelf or _no_wheel)
+
+
+def _no_manifest(files: Mapping[str, bytes]) -> BundleError:
+    inner = [path for path in files if path.endswith((ZIP_SUFFIX, f"/{MANIFEST}"))]
+    hint = f"it holds {inner[0]}: unpack it and check that" if inner else None
+    return BundleError("no_manifest", f"no {MANIFEST}", hint=hint)
+
+
+def zip_bytes(bundle: Bundle) -> bytes:
+    """The bundle as its one zip, with the wheel where it is attached."""
+    return stored_zip(_files(bundle, with_wheels=True))
+
+
+def _files(bundle: Bundle, *, with_wheels: bool) -> Iterator[tuple[str, bytes]]:
+    yield MANIFEST, bundle.manifest
+    for path, data in bundle.members.items():
+        if with_wheels or not path.startswith(WHEELS):
+            yield path, data
+    for name, data in bundle.attestations.items():
+        yield ATTESTATIONS + name, data
+
+
+def write_directory(bundle: Bundle, path: Path, *, with_wheels: bool = False, replace: bool = False) -> None:
+    """Write the bundle as the directory `path`, which appears whole or not at all.
+
+    The same recording (equal manifest) is written again freely and keeps the attestations that are
+    there; another one only with `replace`, and something that is no bundle never.
+
+    Raises:
+        UsageError: `path` is taken.
+        CannotDoError: the place cannot be written; nothing is left behind.
+    """
+    held = _held(path, bundle, replace=replace)
+    whole = Bundle(bundle.manifest, bundle.members, {**held, **bundle.attestations})
+    temporary: str | None = None
+    old: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)
+        new = Path(temporary) / "new"
+        for relative, data in _files(whole, with_wheels=with_wheels):
+            place = new / relative
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        if path.is_dir():
+            old = os.path.join(temporary, "old")
+            os.rename(path, old)
+        os.rename(new, path)
+        old = None
+    except OSError as error:
+        raise CannotDoError(
+            f"cannot write {path}: {error.strerror}", hint="choose another place with --output"
+        ) from error
+    finally:
+        if old is not None and not path.exists():
+            os.rename(old, path)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _held(path: Path, bundle: Bundle, *, replace: bool) -> Mapping[str, bytes]:
+    """The attestations to keep from the same recording at `path`."""
+    if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
+        return {}
+    if path.is_symlink() or not (path / MANIFEST).is_file():
+        raise UsageError(f"{path} exists and is no bundle", hint="choose another place with --output")
+    try:
+        there = read_bundle(path)
+    except BundleError as error:
+        if replace:
+            return {}
+        raise UsageError(
+            f"{path} holds a damaged bundle ({error})", hint="--replace writes over it"
+        ) from error
+    if there.manifest == bundle.manifest:
+        return there.attestations
+    if not replace:
+        raise UsageError(f"{path} holds another bundle", hint="--replace writes over it; --output moves away")
+    return {}
