@@ -90,7 +90,7 @@ def canonicalise(
             shapes.append(writer.wrote(stream, captured, seq=len(shapes) + 1))
     document = {"format": "agentproof/trace", "version": 0, "mode": mode, "events": shapes}
     try:
-        trace = Trace.from_bytes(encode(document))
+        trace = Trace.from_shape(document)
     except FormatError as error:
         raise RecorderError(f"the recorder wrote an event outside its vocabulary: {error}") from error
     return Canonical(trace, writer.states, tuple(place[node] for node in graph.events))

@@ -2,7 +2,7 @@
 
 Rules:
 1. UTF-8, sorted keys, two-space indent, one LF at the end.
-2. A field whose default is None is absent when it has no value; an explicit null there is refused.
+2. A field that has its default value is absent; a default (or null) that is written out is refused.
 3. The bytes accepted are exactly the bytes that would be written: what parses is encoded again and
    compared, which catches duplicate keys, white space, escapes and other spellings of one value.
 4. Size is capped before parsing; nesting is capped by the parser (pydantic's jiter: 200 levels).
@@ -47,22 +47,35 @@ class Wire(BaseModel):
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
+        value = cls._validated(raw)
+        if value.to_bytes() != raw:
+            raise FormatError(f"{cls.__name__} is not in its one encoding", reason="not_canonical")
+        return value
+
+    @classmethod
+    def from_shape(cls, shape: object) -> Self:
+        """Build from plain data of our own making, where defaults may be left out.
+
+        Raises:
+            FormatError: it is not of this shape.
+        """
+        return cls._validated(encode(shape))
+
+    @classmethod
+    def _validated(cls, raw: bytes) -> Self:
         try:
-            value = cls.model_validate_json(raw)
+            return cls.model_validate_json(raw)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"]) or "document"
             raise FormatError(f"{where}: {first['msg']}") from error
-        if value.to_bytes() != raw:
-            raise FormatError(f"{cls.__name__} is not in its one encoding", reason="not_canonical")
-        return value
 
     def to_shape(self) -> dict[str, Any]:  # Any: a JSON document
         """This value as plain dicts and lists."""
         shape: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            if value is None and not field.is_required():
+            if not field.is_required() and value == field.default:
                 continue
             shape[field.alias or name] = _plain(value)
         return shape

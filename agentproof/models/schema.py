@@ -9,6 +9,7 @@ import importlib
 import inspect
 import itertools
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def _wires(root: type[Wire] = Wire) -> Iterator[type[Wire]]:
 def _field_docs(model: type[Wire]) -> dict[str, str]:
     docs: dict[str, str] = {}
     for each in reversed([cls for cls in model.__mro__ if issubclass(cls, Wire) and cls is not Wire]):
-        tree = ast.parse(inspect.cleandoc(inspect.getsource(each)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(each)))
         body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
         for statement, following in itertools.pairwise(body):
             if (

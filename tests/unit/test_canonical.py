@@ -1,0 +1,199 @@
+"""One order, numbered names, states under their digests: rules of `agentproof._canonical`."""
+
+import itertools
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agentproof._canonical import Canonical, agreement, canonicalise, generated_ids
+from agentproof.errors import RecorderError
+
+
+@dataclass(frozen=True)
+class _Stream:
+    data: bytes = b""
+    truncated: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+def _raw(n: str, kind: str, *, lane: str = "m", after: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    return {"n": n, "lane": lane, "after": list(after), "kind": kind, **fields}
+
+
+def _tool(n: str, name: str, *, lane: str, after: tuple[str, ...], end: bool = False) -> dict[str, Any]:
+    extra: dict[str, Any] = (
+        {"output": name, "output_type": "builtins:str"} if end else {"tool_kind": "function"}
+    )
+    kind = "tool.ended" if end else "tool.started"
+    return _raw(n, kind, lane=lane, after=after, agent="a", tool=name, call_id=f"c_{name}", **extra)
+
+
+def _canonical(events: list[dict[str, Any]], **options: Any) -> Canonical:
+    settings: dict[str, Any] = {
+        "ending": None,
+        "streams": {"stdout": _Stream(), "stderr": _Stream()},
+        "paths": {},
+        "shared_ids": frozenset(),
+    }
+    return canonicalise("as-written", events, **{**settings, **options})
+
+
+START = _raw("0", "script.started", entry="r.py", arguments=[])
+PARALLEL = [
+    START,
+    _tool("1", "x", lane="b", after=("0",)),
+    _tool("2", "y", lane="c", after=("0",)),
+    _tool("3", "x", lane="b", after=("1",), end=True),
+    _tool("4", "y", lane="c", after=("2",), end=True),
+    _raw("5", "script.ended", after=("0", "3", "4"), outcome="exited", code=0),
+]
+
+
+def _interleavings() -> list[list[dict[str, Any]]]:
+    middle = PARALLEL[1:5]
+    return [
+        [PARALLEL[0], *order, PARALLEL[5]]
+        for order in itertools.permutations(middle)
+        if order.index(middle[0]) < order.index(middle[2]) and order.index(middle[1]) < order.index(middle[3])
+    ]
+
+
+def test_the_order_of_parallel_tools_is_the_same_however_they_raced() -> None:
+    traces = {_canonical(order).trace.to_bytes() for order in _interleavings()}
+    assert len(traces) == 1
+
+
+def test_lane_names_play_no_part() -> None:
+    renamed = [{**event, "lane": {"b": "z"}.get(event["lane"], event["lane"])} for event in PARALLEL]
+    assert _canonical(renamed).trace == _canonical(PARALLEL).trace
+
+
+def test_parallel_tools_are_written_one_lane_after_the_other_and_stay_unordered() -> None:
+    events = _canonical(PARALLEL).trace.events
+    assert [(event.kind, event.after) for event in events] == [
+        ("script.started", None),
+        ("tool.started", None),
+        ("tool.ended", None),
+        ("tool.started", (1,)),
+        ("tool.ended", None),
+        ("script.ended", (3, 5)),
+    ]
+
+
+def test_repeats_that_raced_differently_agree_but_for_the_order() -> None:
+    orders = _interleavings()
+    assert agreement(_canonical(orders[0]), _canonical(orders[0])) == ("same", ())
+    assert agreement(_canonical(orders[0]), _canonical(orders[-1])) == ("order", ())
+
+
+def test_repeats_that_did_different_things_differ_and_say_where() -> None:
+    other = [*PARALLEL[:-1], {**PARALLEL[-1], "code": 1}]
+    word, pointers = agreement(_canonical(PARALLEL), _canonical(other))
+    assert (word, pointers) == ("differ", ("/events/5/code",))
+
+
+def test_an_ancestor_lane_goes_on_before_work_that_nobody_waits_for() -> None:
+    events = [
+        START,
+        _tool("1", "x", lane="b", after=("0",)),
+        _raw("2", "script.ended", after=("0",), outcome="exited", code=0),
+        _tool("3", "x", lane="b", after=("1",), end=True),
+    ]
+    kinds = [event.kind for event in _canonical(events).trace.events]
+    assert kinds == ["script.started", "script.ended", "tool.started", "tool.ended"]
+
+
+def test_labels_are_numbered_by_first_appearance() -> None:
+    made = _raw(
+        "1", "state.made", after=("0",), state={"$label": "S:b"}, snapshot={"$state": {"x": 0.5, "$label": 1}}
+    )
+    again = _raw(
+        "2", "state.made", after=("1",), state={"$label": "S:a"}, snapshot={"$state": {"x": 0.5, "$label": 1}}
+    )
+    result = _canonical([START, made, again])
+    assert [getattr(event, "state", None) for event in result.trace.events] == [None, "S1", "S2"]
+    (content,) = result.states.values()
+    assert content == b'{\n  "$label": 1,\n  "x": 0.5\n}\n'
+
+
+TRACE_ID = "trace_" + "ab" * 16
+UUID = "0b54c6a1-92a7-4c3e-8b1a-5a3f2d1c0e9f"
+
+
+def test_generated_ids_keep_their_shape_and_stay_equal_to_themselves() -> None:
+    event = _tool("1", "x", lane="m", after=("0",), end=True)
+    event["output"] = [
+        TRACE_ID,
+        UUID,
+        TRACE_ID,
+        f"call_{UUID.replace('-', '')}",
+        "<X object at 0x7f12ab34cd56>",
+    ]
+    trace = _canonical([START, event]).trace
+    assert trace.events[1].to_shape()["output"] == [
+        "trace_" + "1".zfill(32),
+        "00000000-0000-4000-8000-000000000001",
+        "trace_" + "1".zfill(32),
+        "call_00000000000040008000000000000001",
+        "<X object at 0x000000000001>",
+    ]
+
+
+def test_an_id_that_both_repeats_share_is_the_scripts_own() -> None:
+    event = _tool("1", "x", lane="m", after=("0",), end=True) | {"output": TRACE_ID}
+    shared = generated_ids([START, event], _Stream(b""))
+    trace = _canonical([START, event], shared_ids=shared).trace
+    assert trace.events[1].to_shape()["output"] == TRACE_ID
+
+
+def test_paths_of_this_machine_become_tokens_everywhere() -> None:
+    event = _tool("1", "x", lane="m", after=("0",), end=True) | {"output": {"/run/w/a": ["in /run/w/a/b"]}}
+    result = _canonical(
+        [START, event],
+        paths={"/run": "<run>", "/run/w": "<work>"},
+        streams={"stdout": _Stream(b"at /run/w\n"), "stderr": _Stream()},
+    )
+    assert result.trace.events[1].to_shape()["output"] == {"<work>/a": ["in <work>/a/b"]}
+    assert result.trace.events[2].to_shape()["text"] == "at <work>\n"
+    assert result.trace.events[2].to_shape()["size"] == len("at <work>\n")
+
+
+def test_output_that_is_not_utf8_is_kept() -> None:
+    trace = _canonical([START], streams={"stdout": _Stream(b"a\xff"), "stderr": _Stream()}).trace
+    assert trace.events[1].to_shape()["text"] == {"$str": [97, 0xDCFF]}
+
+
+def test_a_process_that_died_gets_its_end_from_the_host() -> None:
+    trace = _canonical(PARALLEL[:2], ending={"kind": "script.ended", "outcome": "timed_out"}).trace
+    assert trace.events[1].to_shape() == {"kind": "script.ended", "outcome": "timed_out", "seq": 2}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{**START, "after": ["9"]}],
+        [{**START, "after": ["1"]}, {**START, "n": "1", "after": ["0"]}],
+        [{**START, "kind": "no.such.kind"}],
+        [{**START, "surprise": 1}],
+        [{"kind": "script.started"}],
+    ],
+    ids=["dangling", "cycle", "unknown kind", "unknown field", "no name"],
+)
+def test_what_the_recorder_never_writes_is_its_fault(events: list[dict[str, Any]]) -> None:
+    with pytest.raises(RecorderError):
+        _canonical(events)
+
+
+def test_many_lanes_take_linear_space_in_after() -> None:
+    chosen = random.Random(1)  # noqa: S311  not for secrets
+    events = [START]
+    for number in range(1, 300):
+        before = str(chosen.randrange(number))
+        events.append(_tool(str(number), f"t{number}", lane=f"l{number}", after=(before,)))
+    trace = _canonical(events).trace
+    assert all(event.after is None or len(event.after) == 1 for event in trace.events)

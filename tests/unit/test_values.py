@@ -1,0 +1,63 @@
+"""Values: rules of `agentproof.models.values`."""
+
+import pytest
+from hypothesis import given
+
+from agentproof.models.values import check_value, from_state
+
+from .test_wire import JSON
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        2**53 - 1,
+        "text",
+        [1, [2]],
+        {"a": {"b": None}},
+        {"$float": "0.7"},
+        {"$float": "1e-07"},
+        {"$float": "nan"},
+        {"$float": "-inf"},
+        {"$int": "-9007199254740992"},
+        {"$bytes": "00ff"},
+        {"$str": [0xD800, 65]},
+        {"$opaque": "builtins:object"},
+        {"$object": "pkg.mod:Class.Inner", "fields": {"a": 1, "$$x": 2}},
+        {"$$float": "not a float"},
+    ],
+)
+def test_well_formed(value: object) -> None:
+    assert check_value(value) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0.5,
+        2**53,
+        {"$float": "0.7", "x": 1},
+        {"$float": 0.7},
+        {"$float": "1_0"},
+        {"$int": "12"},
+        {"$int": "0" * 20},
+        {"$bytes": "0"},
+        {"$str": [65, 66]},
+        {"$str": [0xD800, True]},
+        {"$opaque": "nowhere"},
+        {"$object": "a:B"},
+        {"$object": "a:B", "fields": {"$x": 1}},
+        {"$unknown": 1},
+        (1, 2),
+    ],
+)
+def test_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"value|large|well-formed|escaped"):
+        check_value(value)
+
+
+@given(JSON)
+def test_every_part_of_a_state_is_a_value(document: object) -> None:
+    check_value(from_state(document))
