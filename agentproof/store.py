@@ -11,6 +11,7 @@ Nothing that is read here is believed: `check` does that. A repository store kee
 `<store>/<case>/<version>/` without their wheels, and each target wheel once under `<store>/wheels/`.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._files import read_bounded
+from ._files import read_bounded, write_atomic
 from ._limits import (
     MAX_ATTESTATION_BYTES,
     MAX_ATTESTATIONS,
@@ -269,37 +270,44 @@ def _no_manifest(files: Mapping[str, bytes]) -> BundleError:
 
 def zip_bytes(bundle: Bundle) -> bytes:
     """The bundle as its one zip, with the wheel where it is attached."""
-    return stored_zip(_files(bundle, with_wheels=True))
+    return stored_zip(_files(bundle))
 
 
-def _files(bundle: Bundle, *, with_wheels: bool) -> Iterator[tuple[str, bytes]]:
+def bundle_id(bundle: Bundle) -> str:
+    """The SHA-256 of the manifest."""
+    return hashlib.sha256(bundle.manifest).hexdigest()
+
+
+def _files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     yield MANIFEST, bundle.manifest
-    for path, data in bundle.members.items():
-        if with_wheels or not path.startswith(WHEELS):
-            yield path, data
+    yield from bundle.members.items()
     for name, data in bundle.attestations.items():
         yield ATTESTATIONS + name, data
 
 
-def write_directory(bundle: Bundle, path: Path, *, with_wheels: bool = False, replace: bool = False) -> None:
+def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
     """Write the bundle as the directory `path`, which appears whole or not at all.
 
-    The same recording (equal manifest) is written again freely and keeps the attestations that are
-    there; another one only with `replace`, and something that is no bundle never.
+    With `wheels` (a repository store's) the wheel goes there instead of into the bundle. The same
+    recording (equal manifest) is written again freely and keeps the attestations that are there;
+    another one only with `replace`, and something that is no bundle never.
 
     Raises:
-        UsageError: `path` is taken.
-        CannotDoError: the place cannot be written; nothing is left behind.
+        CannotDoError: the place is taken or cannot be written; nothing is left behind.
     """
     held = _held(path, bundle, replace=replace)
-    whole = Bundle(bundle.manifest, bundle.members, {**held, **bundle.attestations})
+    detached = {} if wheels is None else _detached(bundle)
+    kept = {name: data for name, data in bundle.members.items() if name not in detached}
+    whole = Bundle(bundle.manifest, kept, {**held, **bundle.attestations})
+    for name, data in detached.items():
+        _put_on_shelf(Path(wheels or "") / name.removeprefix(WHEELS), data)
     temporary: str | None = None
     old: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)
         new = Path(temporary) / "new"
-        for relative, data in _files(whole, with_wheels=with_wheels):
+        for relative, data in _files(whole):
             place = new / relative
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
@@ -319,22 +327,37 @@ def write_directory(bundle: Bundle, path: Path, *, with_wheels: bool = False, re
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _detached(bundle: Bundle) -> dict[str, bytes]:
+    return {path: data for path, data in bundle.members.items() if path.startswith(WHEELS)}
+
+
+def _put_on_shelf(path: Path, data: bytes) -> None:
+    if not path.exists():
+        write_atomic(path, data)
+    elif read_bounded(path, limit=MAX_WHEEL_BYTES, what="wheel") != data:
+        raise CannotDoError(
+            f"{path} holds other bytes than the recorded wheel", hint="move it away, or use --output"
+        )
+
+
 def _held(path: Path, bundle: Bundle, *, replace: bool) -> Mapping[str, bytes]:
     """The attestations to keep from the same recording at `path`."""
     if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
         return {}
     if path.is_symlink() or not (path / MANIFEST).is_file():
-        raise UsageError(f"{path} exists and is no bundle", hint="choose another place with --output")
+        raise CannotDoError(f"{path} exists and is no bundle", hint="choose another place with --output")
     try:
         there = read_bundle(path)
     except BundleError as error:
         if replace:
             return {}
-        raise UsageError(
+        raise CannotDoError(
             f"{path} holds a damaged bundle ({error})", hint="--replace writes over it"
         ) from error
     if there.manifest == bundle.manifest:
         return there.attestations
     if not replace:
-        raise UsageError(f"{path} holds another bundle", hint="--replace writes over it; --output moves away")
+        raise CannotDoError(
+            f"{path} holds another bundle", hint="--replace writes over it, --output goes elsewhere"
+        )
     return {}

@@ -1,11 +1,21 @@
-"""What is signed: an in-toto Statement v1, one per role (https://github.com/in-toto/attestation)."""
+"""What is signed: an in-toto Statement v1, one per role, in a DSSE envelope.
 
+Statement and predicates: https://github.com/in-toto/attestation (test-result v0.1, svr v0.1).
+Envelope: https://github.com/secure-systems-lab/dsse, one signature.
+
+The role is the statement's `predicateType`. All that a `recorded` or `endorsed` statement says
+follows from the manifest, so a reader builds it again and compares the bytes; of a `replayed` one
+the subjects and both ids follow, the rest is what the replayer states about its own machine.
+"""
+
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from ._wire import Sha256, Text, Wire
+from ._wire import Sha256, Text, Wire, encode
+from .manifest import Isolation, Manifest, Platform, Python, Recorder
 from .values import Value
 
 
@@ -17,6 +27,38 @@ class Uri(StrEnum):
     TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
     SVR = "https://in-toto.io/attestation/svr/v0.1"
     ENDORSED = "https://agentproof.dev/attestation/endorsed/v0"
+    VERIFIER = "https://agentproof.dev/replay/v0"
+
+
+Role = Literal["recorded", "replayed", "endorsed"]
+
+ROLES: Mapping[str, Role] = {
+    Uri.TEST_RESULT: "recorded",
+    Uri.SVR: "replayed",
+    Uri.ENDORSED: "endorsed",
+}
+
+Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**18)]
+"""Standard base64 with padding; the reader also requires the one spelling of its bytes."""
+
+Time = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
+"""A moment in UTC, to the second."""
+
+
+class Signature(Wire):
+    """One signature of an envelope."""
+
+    keyid: Annotated[str, StringConstraints(pattern=r"^ssh-ed25519 [A-Za-z0-9+/]+={0,2}$", max_length=100)]
+    """MUST be the signer's OpenSSH public key line without a comment."""
+    sig: Base64
+
+
+class Envelope(Wire):
+    """A DSSE envelope."""
+
+    payload: Base64
+    payloadType: Literal["application/vnd.in-toto+json"]
+    signatures: Annotated[tuple[Signature, ...], Field(min_length=1, max_length=1)]
 
 
 class Digest(Wire):
@@ -30,6 +72,11 @@ class Resource(Wire):
 
     name: Text
     digest: Digest
+
+    @classmethod
+    def of(cls, name: str, sha256: Sha256) -> Self:
+        """The descriptor of these bytes."""
+        return cls(name=name, digest=Digest(sha256=sha256))
 
 
 class TestResult(Wire):
@@ -47,10 +94,112 @@ class TestResult(Wire):
     evidence_id: Sha256
 
 
+class Verifier(Wire):
+    """Who made an SVR: the `replay` command."""
+
+    id: Literal["https://agentproof.dev/replay/v0"]
+
+
+class Replay(Wire):
+    """The svr v0.1 predicate, for the role `replayed`: the same evidence was seen on another machine."""
+
+    verifier: Verifier
+    timeCreated: Time
+    """As the replayer's clock had it; nothing rests on it."""
+    properties: tuple[Literal["AGENTPROOF_SAME_EVIDENCE"], ...]
+    bundle_id: Sha256
+    evidence_id: Sha256
+    python: Python
+    platform: Platform
+    lock: Sha256
+    """Of the `pylock.toml` that the replay ran with."""
+    isolation: Isolation
+    recorder: Recorder
+
+
+class Endorsement(Wire):
+    """The predicate of the role `endorsed`: it says nothing about execution."""
+
+    bundle_id: Sha256
+    evidence_id: Sha256
+
+
 class Statement(Wire):
     """An in-toto Statement v1 about a manifest and a target wheel."""
 
     type_: Annotated[Literal["https://in-toto.io/Statement/v1"], Field(alias="_type")]
-    subject: tuple[Resource, ...]
+    subject: Annotated[tuple[Resource, ...], Field(min_length=1)]
     predicateType: Text
     predicate: Value
+
+
+_RESULTS: Mapping[str, Literal["PASSED", "WARNED", "FAILED"]] = {
+    "violated": "FAILED",
+    "holds": "PASSED",
+    "inconclusive": "WARNED",
+}
+
+
+def build_recorded_statement(manifest: Manifest, *, bundle_id: Sha256) -> bytes:
+    """The statement that `record` signs for this manifest, whose SHA-256 is `bundle_id`."""
+    files = {member.path: member.sha256 for member in manifest.members}
+    configuration = [Resource.of(path, files[path]) for path in (*manifest.reproduction.files, "pylock.toml")]
+    configuration.append(Resource.of("recorder", manifest.recorder.sha256))
+    by_status: dict[str, list[str]] = {"holds": [], "not_observed": [], "violated": []}
+    for claim in manifest.judgement.claims:
+        by_status[claim.status].append(claim.id)
+    predicate = TestResult(
+        result=_RESULTS[manifest.judgement.verdict],
+        configuration=tuple(configuration),
+        passedTests=tuple(by_status["holds"]),
+        warnedTests=tuple(by_status["not_observed"]),
+        failedTests=tuple(by_status["violated"]),
+        evidence_id=manifest.evidence_id,
+    )
+    return _statement(Uri.TEST_RESULT, predicate, manifest, bundle_id)
+
+
+def build_endorsed_statement(manifest: Manifest, *, bundle_id: Sha256) -> bytes:
+    """The statement that `sign` signs."""
+    predicate = Endorsement(bundle_id=bundle_id, evidence_id=manifest.evidence_id)
+    return _statement(Uri.ENDORSED, predicate, manifest, bundle_id)
+
+
+def build_replayed_statement(
+    manifest: Manifest,
+    *,
+    bundle_id: Sha256,
+    time: str,
+    python: Python,
+    platform: Platform,
+    lock: Sha256,
+    isolation: Isolation,
+    recorder: Recorder,
+) -> bytes:
+    """The statement that `replay` signs after it saw the same evidence; `time` as 2026-11-30T02:04:05Z."""
+    predicate = Replay(
+        verifier=Verifier(id=Uri.VERIFIER.value),
+        timeCreated=time,
+        properties=("AGENTPROOF_SAME_EVIDENCE",),
+        bundle_id=bundle_id,
+        evidence_id=manifest.evidence_id,
+        python=python,
+        platform=platform,
+        lock=lock,
+        isolation=isolation,
+        recorder=recorder,
+    )
+    return _statement(Uri.SVR, predicate, manifest, bundle_id)
+
+
+def _statement(role: Uri, predicate: Wire, manifest: Manifest, bundle_id: Sha256) -> bytes:
+    document: dict[str, Any] = {  # Any: a JSON document
+        "_type": Uri.STATEMENT.value,
+        "subject": [
+            Resource.of("manifest.json", bundle_id).to_shape(),
+            Resource.of(manifest.target.wheel, manifest.target.sha256).to_shape(),
+        ],
+        "predicateType": role.value,
+        "predicate": predicate.to_shape(),
+    }
+    return encode(document)
