@@ -1,0 +1,136 @@
+"""What people read in a terminal: the story of a recording, verdicts, and check reports."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+import click
+
+from .models.manifest import ClaimResult, Finding, Manifest
+
+_LABEL = 12
+_CLAIM = 20
+
+
+class _Status(Protocol):
+    def update(self, status: str) -> None: ...
+    def stop(self) -> None: ...
+
+
+class TerminalStory:
+    """Tells the steps of long work on stderr; a spinner shows that it is alive on a terminal."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._status: _Status | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def working(self, text: str) -> None:
+        """A step that may take a while has begun."""
+        if self._quiet or not sys.stderr.isatty():
+            return
+        if self._status is None:
+            from rich.console import Console
+
+            status = Console(stderr=True).status("")
+            status.start()
+            self._status = status
+        self._status.update(f"  {text.replace('[', '(')} …")
+
+    def done(self, label: str, text: str) -> None:
+        """A step is done."""
+        if self._quiet:
+            return
+        self._stop()
+        click.echo(f"  {label:<{_LABEL}}{text}", err=True)
+
+    def _stop(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def render_judgement(document: Manifest, sentences: "Sentences") -> Iterator[str]:
+    """The verdict's lines: each violated claim with its first reasons, then the count of the others."""
+    claims = document.judgement.claims
+    violated = _by_claim(claim for claim in claims if claim.status == "violated")
+    for name, results in violated.items():
+        modes = " and ".join(dict.fromkeys(result.mode for result in results))
+        label = click.style(f"{'VIOLATED':<{_LABEL}}", fg="red", bold=True)
+        yield f"  {label}{name:<{_CLAIM}}{'' if modes == 'both' else f'({modes})'}"
+        for line in _reasons(results, sentences):
+            yield f"  {'':<{_LABEL}}{'':<{_CLAIM}}{line}"
+    holds = _names(claims, "holds", violated)
+    silent = [name for name in _names(claims, "not_observed", violated) if name not in holds]
+    if holds:
+        yield f"  {'holds':<{_LABEL}}{', '.join(holds)}"
+    if silent:
+        yield f"  {'not observed':<{_LABEL}} {', '.join(silent)}"
+    if document.judgement.verdict == "inconclusive":
+        label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
+        yield f"  {label} {'; '.join(sentences.reason(code) for code in document.judgement.reasons)}"
+        for recording in document.recordings:
+            for pointer in recording.differences[:3]:
+                yield f"  {'':<{_LABEL}} {recording.mode}: the repeats differ at {pointer}"
+
+
+class Sentences(Protocol):
+    """Turns findings and codes into sentences; `agentproof.claims` knows how."""
+
+    def finding(self, claim: ClaimResult, finding: Finding) -> str: ...
+    def reason(self, code: str) -> str: ...
+
+
+def _by_claim(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
+    found: dict[str, list[ClaimResult]] = {}
+    for claim in claims:
+        found.setdefault(claim.id, []).append(claim)
+    return found
+
+
+def _names(claims: Iterable[ClaimResult], status: str, without: Iterable[str]) -> list[str]:
+    left_out = set(without)
+    return list(dict.fromkeys(c.id for c in claims if c.status == status and c.id not in left_out))
+
+
+def _reasons(results: Iterable[ClaimResult], sentences: Sentences) -> Iterator[str]:
+    seen: dict[str, None] = {}
+    for result in results:
+        for finding in result.because:
+            lines = [sentences.finding(result, finding)]
+            if finding.pointer is not None:
+                lines.append(f"{finding.pointer}  {_change(finding)}")
+            seen.setdefault("\n".join(lines), None)
+    shown = list(seen)
+    for text in shown[:2]:
+        yield from text.splitlines()
+    if len(shown) > 2:
+        yield f"… and {len(shown) - 2} more"
+
+
+def _change(finding: Finding) -> str:
+    width = max(24, (shutil.get_terminal_size((100, 24)).columns - _LABEL - _CLAIM) // 3)
+    sides = [_value(side, width) for side in (finding.before, finding.after)]
+    return f"{sides[0]} → {sides[1]}"
+
+
+def _value(value: object, width: int) -> str:
+    if value is None:
+        return "absent"
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return printable(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Text from a bundle, made safe for a terminal: no control, bidirectional or escape characters."""
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)

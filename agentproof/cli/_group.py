@@ -1,0 +1,93 @@
+"""The command group: lazy commands, suggestions for mistyped ones, errors to exit codes."""
+
+import difflib
+import importlib
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import AgentproofError, Exit
+
+_COMMANDS = {
+    "record": ("record", "Record a script as a signed bundle."),
+    "check-current-bundle": ("check", "Check bundles offline, without running them."),
+    "keygen": ("keys", "Make a signing key."),
+}
+"""Each command's module in this package and its line in `agentproof --help`."""
+
+_ALIASES = {"check": "check-current-bundle"}
+
+
+class _Group(click.Group):
+    """Loads a command's module only when the command is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f".{_COMMANDS[name][0]}", __package__)
+        command = getattr(module, name.replace("-", "_"))
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{name} is no command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], [*_COMMANDS, *_ALIASES], n=1, cutoff=0.5)
+            hint = f" Did you mean `{close[0]}`?" if close else " `agentproof --help` lists them."
+            raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # Any: what the command returns, as click passes it on
+        try:
+            return super().invoke(ctx)
+        except AgentproofError as error:
+            click.secho("error: ", fg="red", bold=True, err=True, nl=False)
+            click.echo(error.message, err=True)
+            if error.hint:
+                click.echo(f"  next: {error.hint}", err=True)
+            ctx.exit(error.exit_code)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            # Somebody downstream (`head`) has read enough; python must not complain about it at exit.
+            sys.stdout = None  # type: ignore[assignment]  # documented way to keep the flush from failing
+            ctx.exit(Exit.CANNOT)
+        except Exception:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
+            traceback.print_exc()
+            click.echo("error: this is a bug in agentproof; please report it with the lines above", err=True)
+            ctx.exit(Exit.CANNOT)
+
+
+def examples(*lines: str) -> Callable[[click.Command], click.Command]:
+    """Put examples at the end of a command's help."""
+
+    def add(command: click.Command) -> click.Command:
+        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+        return command
+
+    return add
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="agentproof", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Record a bug in an agent SDK as one signed file that anybody can check offline.
+
+    \b
+      agentproof record reproduction.py          run it in a fresh venv, write a signed bundle
+      agentproof check-current-bundle FILE.zip   check a bundle without running any of it
+    """

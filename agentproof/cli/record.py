@@ -1,0 +1,137 @@
+"""`agentproof record`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from ._group import examples
+
+
+@examples(
+    "agentproof record reproduction.py",
+    "agentproof record reproduction.py --sdk openai-agents==0.21.0 --expect holds",
+    "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
+)
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1)
+@click.option(
+    "--sdk",
+    metavar="NAME==VERSION",
+    help="The release to record on. Default: the one that the script's header names.",
+)
+@click.option(
+    "--wheel",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Record on this wheel instead of a release.",
+)
+@click.option("--sha256", metavar="HEX", help="Refuse any other target wheel than the one with this digest.")
+@click.option(
+    "--python",
+    metavar="VERSION|PATH",
+    help="The Python to record on (3.10 to 3.14). Default: the one that runs agentproof.",
+)
+@click.option(
+    "--as-of",
+    metavar="DATE|now",
+    help="Ignore what was uploaded after this day (UTC). Default: the day after the release.",
+)
+@click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this too; repeatable.")
+@click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
+@click.option(
+    "--require-isolation",
+    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
+    help="Refuse to record with less.",
+)
+@click.option(
+    "--allow-sdk-changes",
+    is_flag=True,
+    help="Judge a script that changes the SDK all the same; every report says so.",
+)
+@click.option("--timeout", type=click.IntRange(1, 3600), default=120, show_default=True, metavar="SECONDS",
+              help="Stop a script that runs longer.")
+@click.option(
+    "--expect",
+    type=click.Choice(["violated", "holds"]),
+    help="Exit 0 only with this verdict. Default: exit 0 for either, 1 for inconclusive.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Sign with this Ed25519 private key. Default: your own, made on first use.",
+)
+@click.option("--replace", is_flag=True, help="Replace a bundle with another id that is in the way.")
+@click.option("--json", "as_json", is_flag=True, help="Print the check report of the bundle as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
+@click.pass_context
+def record(
+    ctx: click.Context,
+    script: Path,
+    arguments: tuple[str, ...],
+    *,
+    sdk: str | None,
+    wheel: Path | None,
+    sha256: str | None,
+    python: str | None,
+    as_of: str | None,
+    extra: tuple[str, ...],
+    offline: bool,
+    require_isolation: str | None,
+    allow_sdk_changes: bool,
+    timeout: int,
+    expect: str | None,
+    output: Path | None,
+    key: Path | None,
+    replace: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
+
+    The script is run as it is, without network and without your environment variables: as written and
+    with its runs streamed, each twice. ARGUMENTS are passed on to it.
+    """
+    from .. import _own, _render, _runner
+    from .. import record as recording
+    from ..errors import Exit
+
+    request = recording.Request(
+        script=script,
+        arguments=arguments,
+        sdk=sdk,
+        wheel=wheel,
+        sha256=sha256,
+        python=python,
+        as_of=as_of,
+        extra=extra,
+        offline=offline,
+        require_isolation=require_isolation,
+        allow_sdk_changes=allow_sdk_changes,
+        limits=_runner.Limits(seconds=timeout),
+    )
+    recording.check_request(request, output=output)
+    with _render.TerminalStory(quiet=quiet) as story:
+        signer = _own.signing_key(key, story=story)
+        recorded = recording.record(request, key=signer, story=story)
+    written = recording.write(recorded, request, output=output, replace=replace)
+    if as_json:
+        report = _own.report_on(recorded)
+        shape = {
+            **report.to_shape(),
+            "bundle": written.directory and str(written.directory),
+            "artifact": written.archive and str(written.archive),
+        }
+        click.echo(json.dumps(shape, sort_keys=True, ensure_ascii=False))
+    else:
+        for line in _render.render_recorded(recorded, written):
+            click.echo(line)
+    verdict = recorded.manifest.judgement.verdict
+    if expect is not None:
+        ctx.exit(Exit.YES if verdict == expect else Exit.NO)
+    ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
