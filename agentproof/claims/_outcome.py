@@ -1,0 +1,69 @@
+"""What an evaluator hands back, and the shape that every kind of claim has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from ..models._wire import encode
+from ..models.diff import Absent, Change
+from ..models.manifest import Finding, Status
+from ..models.values import from_state
+from ._evidence import Evidence
+
+Scope = Literal["each", "both", "as-written"]
+"""Evaluated once for each mode, once over both, or for the script as it was written alone."""
+
+MAX_FINDINGS = 24
+"""Findings kept of one claim: enough to see a pattern, few enough to read."""
+
+_MAX_VALUE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The status of one claim, how often it had something to judge, and what decides it."""
+
+    status: Status
+    sites: int
+    because: tuple[Finding, ...] = ()
+
+
+NOT_OBSERVED = Outcome("not_observed", 0)
+
+
+def outcome(*, sites: int, because: Iterable[Finding]) -> Outcome:
+    """The outcome of a rule that speaks only of violations: none with something judged means that it
+    holds; nothing judged means that it was not observed."""
+    kept = tuple(because)[:MAX_FINDINGS]
+    if kept:
+        return Outcome("violated", max(sites, len(kept)), kept)
+    return Outcome("holds" if sites else "not_observed", sites)
+
+
+def sides(change: Change) -> dict[str, Any]:  # Any: keyword arguments of Finding
+    """The `pointer`, `before` and `after` of a finding; a value too long to be read there is left out."""
+    fields: dict[str, Any] = {"pointer": change.pointer}
+    for name, part in (("before", change.before), ("after", change.after)):
+        if not isinstance(part, Absent):
+            value = from_state(part)
+            if len(encode(value)) <= _MAX_VALUE_BYTES:
+                fields[name] = value
+    return fields
+
+
+class Kind(Protocol):
+    """A kind of claim: one module of this package."""
+
+    NAME: str
+    VERSION: int
+    SCOPE: Scope
+    NEEDS: frozenset[str]
+    """The recorder's parts without which the rule is not observed."""
+
+    def evaluate(self, evidence: Evidence) -> Outcome:
+        """Judge; pure."""
+        ...
+
+    def explain(self, finding: Finding) -> str:
+        """One sentence for people."""
+        ...

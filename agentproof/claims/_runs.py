@@ -1,0 +1,134 @@
+"""Runs of a trace as a tree: what happened in each, and how it ended."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..models.events import Event, ModelAnswered, ModelCalled, RunEnded, RunStarted, ToolEnded, ToolStarted
+from ._items import Item, call_id_of, is_call, items_of
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of an agent; `events` are its own, in canonical order, without its start and end."""
+
+    label: str
+    started: RunStarted
+    parent: "Run | None"
+    ended: RunEnded | None = None
+    children: list["Run"] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def returned(self) -> bool:
+        """It gave its caller a result, to the end; not raised, cancelled, left or unfinished."""
+        return self.ended is not None and self.ended.outcome == "returned"
+
+    @property
+    def finished(self) -> bool:
+        """It returned and waits for no decision."""
+        return self.returned and self.ended is not None and not self.ended.interruptions
+
+    def top(self) -> "Run":
+        """The run at the root of this one's tree."""
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return run
+
+    def owners(self) -> Iterator["Run"]:
+        """This run and those around it, innermost first."""
+        run: Run | None = self
+        while run is not None:
+            yield run
+            run = run.parent
+
+    def tree(self) -> Iterator["Run"]:
+        """This run and all inside it."""
+        stack = [self]
+        while stack:
+            run = stack.pop()
+            yield run
+            stack.extend(reversed(run.children))
+
+    def tools_started(self) -> list[ToolStarted]:
+        return [event for event in self.events if isinstance(event, ToolStarted)]
+
+    def tools_ended(self) -> list[ToolEnded]:
+        return [event for event in self.events if isinstance(event, ToolEnded)]
+
+    def model_calls(self) -> list[ModelCalled]:
+        return [event for event in self.events if isinstance(event, ModelCalled)]
+
+    def answers(self) -> list[ModelAnswered]:
+        return [event for event in self.events if isinstance(event, ModelAnswered)]
+
+    def asked_calls(self) -> Iterator[tuple[ModelAnswered, Item]]:
+        """Each tool call that the model asked for in this run, with the answer that held it."""
+        for answer in self.answers():
+            for item in items_of(answer.output):
+                if is_call(item):
+                    yield answer, item
+
+    def interrupted_calls(self) -> list[str]:
+        """The call ids that this run waits for."""
+        waiting = self.ended.interruptions if self.ended else ()
+        return [item.call_id for item in waiting if item.call_id is not None]
+
+
+def runs_of(events: Iterable[Event]) -> dict[str, Run]:
+    """All runs by label. An event of a run that never started is left out: nothing can be said of it."""
+    runs: dict[str, Run] = {}
+    for event in events:
+        if event.run is None:
+            continue
+        if isinstance(event, RunStarted):
+            if event.run not in runs:
+                parent = runs.get(event.parent) if event.parent else None
+                run = Run(event.run, event, parent)
+                runs[event.run] = run
+                if parent is not None:
+                    parent.children.append(run)
+            continue
+        known = runs.get(event.run)
+        if known is None:
+            continue
+        if isinstance(event, RunEnded):
+            known.ended = known.ended or event
+        else:
+            known.events.append(event)
+    return runs
+
+
+def times_asked(runs: Iterable[Run], call_id: str) -> int:
+    """How often the model asked for this call id in these runs: scripted models use ids again."""
+    return sum(1 for run in runs for _, item in run.asked_calls() if call_id_of(item) == call_id)
+
+
+_FILTERS = frozenset(
+    {
+        "call_model_input_filter",
+        "handoff_input_filter",
+        "session_input_callback",
+        "nest_handoff_history",
+        "conversation_id",
+        "previous_response_id",
+        "auto_previous_response_id",
+        "server_managed",
+    }
+)
+"""Settings under which items may be left out or kept elsewhere on purpose."""
+
+
+def filters_items(run: Run) -> bool:
+    """Whether this run, or one around it, is set up to leave items out or to keep them at a server."""
+    return any(
+        isinstance(one.started.settings, dict) and any(one.started.settings.get(name) for name in _FILTERS)
+        for one in run.owners()
+    )
+
+
+def has_handoff(run: Run) -> bool:
+    """Whether another agent took over in this run, or may have: a handoff can filter what it passes on."""
+    if run.ended is not None and run.ended.last_agent is not None:
+        return run.ended.last_agent != run.started.agent
+    return any(call.handoffs for call in run.model_calls())

@@ -1,0 +1,143 @@
+"""States of a trace as lines: born where, decided how, resumed by which runs.
+
+The lineage of a run is every run that it continues: earlier runs of the state that it resumes,
+the run whose result that state was made from, the state whose JSON it was restored from, and so
+on. Two states made from one result are two lines: neither is in the lineage of the other.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..models.events import Event, StateDecided, StateMade, StateObserved, StateRestored, StateSerialised
+from ._runs import Run
+
+
+@dataclass(eq=False)
+class StateLine:
+    """One RunState that the script held."""
+
+    label: str
+    birth: StateMade | StateRestored | None = None
+    decisions: list[StateDecided] = field(default_factory=list)
+    observed: list[StateObserved] = field(default_factory=list)
+    serialised: list[StateSerialised] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    """The runs that resumed it, in canonical order."""
+
+    def decided_before(self, moment: Event) -> list[StateDecided]:
+        """Its decisions that the SDK accepted and that stand before this event."""
+        return [one for one in self.decisions if one.error is None and one.seq < moment.seq]
+
+    def last_seen(self) -> int:
+        """The last event that shows it alive."""
+        seen = [event.seq for event in (*self.decisions, *self.observed, *self.serialised)]
+        seen += [self.birth.seq] if self.birth else []
+        for run in self.runs:
+            seen.append((run.ended or run.started).seq)
+        return max(seen, default=0)
+
+
+def lines_of(events: Iterable[Event], runs: Mapping[str, Run]) -> dict[str, StateLine]:
+    """All states by label."""
+    lines: dict[str, StateLine] = {}
+
+    def line(label: str) -> StateLine:
+        return lines.setdefault(label, StateLine(label))
+
+    for event in events:
+        match event:
+            case StateMade() | StateRestored():
+                known = line(event.state)
+                known.birth = known.birth or event
+            case StateDecided():
+                line(event.state).decisions.append(event)
+            case StateObserved():
+                line(event.state).observed.append(event)
+            case StateSerialised():
+                line(event.state).serialised.append(event)
+            case _:
+                pass
+    for run in runs.values():
+        if run.started.state is not None:
+            line(run.started.state).runs.append(run)
+    return lines
+
+
+class Lineage:
+    """Which runs a run continues."""
+
+    def __init__(self, runs: Mapping[str, Run], lines: Mapping[str, StateLine]) -> None:
+        self._lines = lines
+        self._by_result = {
+            run.ended.result: run for run in runs.values() if run.ended is not None and run.ended.result
+        }
+        self._written: dict[str, list[StateSerialised]] = {}
+        for line in lines.values():
+            for event in line.serialised:
+                self._written.setdefault(event.snapshot, []).append(event)
+        for events in self._written.values():
+            events.sort(key=lambda event: event.seq)
+
+    def before(self, run: Run) -> list[Run]:
+        """The runs that this top-level run continues, nearest first; without the run itself."""
+        found: dict[str, Run] = {}
+        todo: list[tuple[str, int]] = []
+        if run.started.state is not None:
+            todo.append((run.started.state, run.started.seq))
+        visited: set[tuple[str, int]] = set()
+        while todo:
+            label, until = todo.pop(0)
+            if (label, until) in visited:
+                continue
+            visited.add((label, until))
+            line = self._lines[label]
+            for earlier in reversed(line.runs):
+                if earlier is not run and earlier.ended is not None and earlier.ended.seq < until:
+                    found.setdefault(earlier.label, earlier)
+            todo.extend(self._origins(line, found))
+        return list(found.values())
+
+    def _origins(self, line: StateLine, found: dict[str, Run]) -> Iterator[tuple[str, int]]:
+        match line.birth:
+            case StateMade(result=str() as result) if result in self._by_result:
+                origin = self._by_result[result]
+                found.setdefault(origin.label, origin)
+                if origin.started.state is not None:
+                    yield origin.started.state, origin.started.seq
+            case StateRestored(source=str() as source) as birth:
+                written = [one for one in self._written.get(source, ()) if one.seq < birth.seq]
+                if written:
+                    yield written[-1].state, written[-1].seq
+            case _:
+                pass
+
+
+_LEFT_OUT = frozenset(
+    {
+        "$schemaVersion",
+        "trace",
+        "_generated_items_last_processed_marker",
+        "generated_items_last_processed_marker",
+    }
+)
+"""Keys of a state's JSON that say nothing about the run: its format, its trace's ids, a marker that
+`to_json()` itself sets (openai-agents 0.11 and newer)."""
+
+
+def comparable(document: Any) -> Any:  # Any: a state's JSON
+    """A state's JSON, nested states included, without what may change of itself and without the caller's
+    own context object."""
+    if isinstance(document, list):
+        return [comparable(part) for part in document]
+    if not isinstance(document, dict):
+        return document
+    if "$schemaVersion" not in document:
+        return {key: comparable(part) for key, part in document.items()}
+    kept = {key: comparable(part) for key, part in document.items() if key not in _LEFT_OUT}
+    context = kept.get("context")
+    if isinstance(context, dict):
+        kept["context"] = {
+            key: part for key, part in context.items() if key not in ("context", "context_meta")
+        }
+    return kept

@@ -1,0 +1,146 @@
+"""A decision on a state binds the run that is resumed from it.
+
+Rule: (1) a tool that needs approval for a call runs it only if the state that the run, or a run
+around it, was resumed from held an approval for it: by that state's own operations, or in the JSON
+or result that it was made from; (2) a call whose last decision there was a rejection does not run;
+(3) a function call whose last decision there was an approval runs once the state is resumed, if that
+run returns: in it, in a run inside it, or in an earlier run of the same state; and it is not asked
+for again. A call id that the model gave again in the meantime is another call. Left out: contexts
+that carry approvals of their own (RunContextWrapper), tools with an approval callback (shell,
+apply_patch, custom tools), and calls on whose tool a sticky decision the other way followed.
+
+Sites: starts of a tool that needs approval; decided calls of states that a run was resumed from.
+
+Not observed: no tool that needs approval ran, and no decided state was resumed.
+
+From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487 (3).
+"""
+
+from collections.abc import Iterator
+
+from ..models.events import Event, StateDecided, ToolStarted
+from ..models.manifest import Finding
+from ._approvals import holds_approval, is_function_call, last_decisions
+from ._evidence import Evidence, View
+from ._items import call_id_of
+from ._outcome import Outcome, Scope, outcome
+from ._runs import Run
+from ._states import StateLine
+
+NAME = "approval-respected"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"hooks", "models", "runs", "states"})
+
+_KINDS = frozenset({"function", "agent", "mcp"})
+"""Tools that have no approval callback of their own."""
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every tool start and every resumed run of the one trace."""
+    view = evidence.view
+    judged = [*_starts(view), *_resumed(view)]
+    return outcome(sites=len(judged), because=(finding for finding in judged if finding is not None))
+
+
+def _starts(view: View) -> Iterator[Finding | None]:
+    """Part 1: one item for each start that is judged."""
+    for run in view.runs.values():
+        if any("RunContextWrapper" in (owner.started.context or "") for owner in run.owners()):
+            continue
+        lines = [view.states[o.started.state] for o in run.owners() if o.started.state is not None]
+        for start in run.tools_started():
+            if start.needs_approval is not True or start.tool_kind not in _KINDS or start.call_id is None:
+                continue
+            held = [
+                holds_approval(line, view, tool=start.tool, call_id=start.call_id, by=start) for line in lines
+            ]
+            if any(held):
+                yield None
+            elif None not in held:
+                yield Finding(
+                    code="ran_without_approval",
+                    events=view.refs(start, *_resumptions(run)),
+                    state=lines[-1].label if lines else None,
+                    run=run.label,
+                    tool=start.tool,
+                    call_id=start.call_id,
+                )
+
+
+def _resumptions(run: Run) -> list[Event]:
+    return [owner.started for owner in run.owners() if owner.started.state is not None]
+
+
+def _resumed(view: View) -> Iterator[Finding | None]:
+    """Parts 2 and 3: one item for each decided call of a resumed state."""
+    for run in view.top:
+        line = view.states[run.started.state] if run.started.state is not None else None
+        if line is None:
+            continue
+        for call, decision in last_decisions(line, before=run.started).items():
+            if decision.decision == "reject":
+                yield _rejected(run, call, decision, view)
+            elif run.returned and is_function_call(line, view, decision):
+                yield _approved(run, line, call, decision, view)
+
+
+def _rejected(run: Run, call: str, decision: StateDecided, view: View) -> Finding | None:
+    for start in _started(run, call):
+        if not _asked_again(run, call, before=start):
+            return Finding(
+                code="ran_although_rejected",
+                events=view.refs(decision, run.started, start),
+                state=decision.state,
+                run=run.label,
+                tool=start.tool,
+                call_id=call,
+            )
+    return None
+
+
+def _approved(run: Run, line: StateLine, call: str, decision: StateDecided, view: View) -> Finding | None:
+    if run.ended is None:
+        return None
+    earlier = [one for one in line.runs if one.ended is not None and one.ended.seq < run.started.seq]
+    ran = any(_started(one, call) for one in (run, *earlier))
+    asked = call in run.interrupted_calls()
+    if ran and not (asked and not _asked_again(run, call, before=run.ended)):
+        return None
+    return Finding(
+        code="asked_again" if asked else "approved_but_not_run",
+        events=view.refs(decision, run.started, run.ended),
+        state=decision.state,
+        run=run.label,
+        tool=decision.tool,
+        call_id=call,
+    )
+
+
+def _started(run: Run, call: str) -> list[ToolStarted]:
+    return [start for one in run.tree() for start in one.tools_started() if start.call_id == call]
+
+
+def _asked_again(run: Run, call: str, *, before: Event) -> bool:
+    """Whether the model gave this call id again in the run, before this event."""
+    return any(
+        answer.seq < before.seq and call_id_of(item) == call
+        for one in run.tree()
+        for answer, item in one.asked_calls()
+    )
+
+
+def explain(finding: Finding) -> str:
+    """What ran, or did not, against which decision."""
+    call, state, run = finding.call_id, finding.state, finding.run
+    match finding.code:
+        case "ran_without_approval" if state is None:
+            return f"tool {finding.tool} ran for {call}, which needs approval; no state was resumed"
+        case "ran_without_approval":
+            return f"tool {finding.tool} ran for {call}; the resumed state {state} held no approval"
+        case "ran_although_rejected":
+            return f"tool {finding.tool} ran for {call}, which was rejected on {state}"
+        case "asked_again":
+            return f"{call} was approved on {state}, and run {run} asks for it again"
+        case _:
+            return f"{call} was approved on {state}; run {run} ended without running it"

@@ -1,0 +1,156 @@
+"""A RunState's JSON changes only through an operation on that very state.
+
+Rule: between two looks at a state that the script holds, its JSON stays the same unless the script
+decided, restored or resumed that very state in between. Left out: the caller's own context object,
+the trace's ids, the schema version, and the marker that `to_json()` itself sets. A change counts as
+the state's own when one of its operations or runs may have overlapped with it, whatever the order in
+which the trace lists parallel events.
+
+Sites: operations on other states and ends of other runs, while the state is known to be alive.
+
+Not observed: no state was there while something else happened.
+
+From: openai/openai-agents-python#4409, #4413 (a decision leaks to the other checkpoint), #4479 (two
+checkpoints share one usage), and the interruptions of a sibling emptied by a run (no public report;
+seen on 0.22.0 and 0.24.0).
+"""
+
+from collections.abc import Iterator
+
+from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateMade, StateObserved, StateRestored
+from ..models.manifest import Finding
+from ._evidence import Evidence, View
+from ._outcome import Outcome, Scope, outcome, sides
+from ._runs import Run
+from ._states import StateLine
+
+NAME = "state-integrity"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"states", "runs"})
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every state of the one trace."""
+    view = evidence.view
+    operations: list[Event] = [
+        event
+        for event in view.events
+        if isinstance(event, StateDecided | StateMade | StateRestored | RunEnded)
+    ]
+    sites = sum(_sites(line, operations, view) for line in view.states.values())
+    found = (finding for line in view.states.values() for finding in _violations(line, view))
+    return outcome(sites=sites, because=found)
+
+
+def _sites(line: StateLine, operations: list[Event], view: View) -> int:
+    if line.birth is None:
+        return 0
+    first, last = line.birth.seq, line.last_seen()
+    return sum(1 for one in operations if first < one.seq < last and not _is_own(one, line, view))
+
+
+def _is_own(event: Event, line: StateLine, view: View) -> bool:
+    match event:
+        case StateDecided() | StateMade() | StateRestored():
+            return event.state == line.label
+        case RunEnded():
+            run = view.runs.get(event.run or "")
+            return run is None or any(owner.started.state == line.label for owner in run.owners())
+        case _:
+            return True
+
+
+def _violations(line: StateLine, view: View) -> Iterator[Finding]:
+    told: set[str] = set()
+    for look in line.observed:
+        cause = _cause(look, view)
+        if _has_own_cause(line, look, cause, view):
+            continue
+        for change in view.changes(look.before, look.snapshot):
+            if change.pointer in told:
+                continue
+            told.add(change.pointer)
+            yield Finding(
+                code="changed_by_other" if cause else "changed_by_nothing",
+                events=view.refs(look, *((cause,) if cause else ())),
+                state=line.label,
+                run=cause.run if isinstance(cause, RunStarted | RunEnded) else None,
+                subject=_name(cause, view),
+                **sides(change),
+            )
+
+
+def _has_own_cause(line: StateLine, look: StateObserved, cause: Event | None, view: View) -> bool:
+    """Whether an operation on the state itself may lie between this look and the one before it."""
+    before = _look_before(line, look)
+    own: list[tuple[Event, Event | None]] = [(one, one) for one in line.decisions]
+    own += [(run.started, _last_effect(run, cause)) for run in line.runs]
+    for start, end in own:
+        if view.happens_before(look, start):
+            continue
+        if end is not None and before is not None and (end is before or view.happens_before(end, before)):
+            continue
+        return True
+    return False
+
+
+def _last_effect(run: Run, cause: Event | None) -> Event | None:
+    """The event after which a run changes its state no more; None where it may go on.
+
+    A run whose consumer left it, or that was cancelled, goes on. What a raised run left behind may go
+    on too, unless somebody else's operation is plainly there to explain the change.
+    """
+    if run.ended is None or run.ended.outcome in ("cancelled", "left", "unfinished"):
+        return None
+    return None if run.ended.outcome == "raised" and cause is None else run.ended
+
+
+def _look_before(line: StateLine, look: StateObserved) -> Event | None:
+    """The event that last showed the state as `look.before` says that it was."""
+    looks: list[tuple[Event, str | None]] = [(one, one.snapshot) for one in line.observed]
+    looks += [(one, one.snapshot) for one in line.decisions]
+    looks += [(run.started, run.started.snapshot) for run in line.runs]
+    looks += [(run.ended, run.ended.input_state) for run in line.runs if run.ended is not None]
+    if line.birth is not None:
+        looks.append((line.birth, line.birth.snapshot))
+    earlier = [event for event, seen in looks if event.seq < look.seq and seen == look.before]
+    return max(earlier, key=lambda event: event.seq, default=None)
+
+
+_CAUSES: dict[str, tuple[type[Event], ...]] = {
+    "decision": (StateDecided,),
+    "restore": (StateRestored,),
+    "run_start": (RunStarted,),
+    "run_end": (RunEnded,),
+}
+
+
+def _cause(look: StateObserved, view: View) -> Event | None:
+    """The operation that this look follows: the event before it, other looks of the same moment aside."""
+    for seq in range(look.seq - 1, 0, -1):
+        event = view.event(seq)
+        if not isinstance(event, StateObserved):
+            return event if isinstance(event, _CAUSES.get(look.moment, ())) else None
+    return None
+
+
+def _name(cause: Event | None, view: View) -> str | None:
+    match cause:
+        case StateDecided() | StateRestored():
+            return cause.state
+        case RunStarted() | RunEnded():
+            run = view.runs.get(cause.run or "")
+            return run.started.state if run is not None else None
+        case _:
+            return None
+
+
+def explain(finding: Finding) -> str:
+    """What changed, and what was done meanwhile."""
+    if finding.code == "changed_by_other" and finding.run is not None:
+        resumed = f", resumed from {finding.subject}," if finding.subject else ""
+        return f"{finding.state} changed while only run {finding.run}{resumed} went on"
+    if finding.code == "changed_by_other" and finding.subject is not None:
+        return f"{finding.state} changed while only {finding.subject} was touched"
+    return f"{finding.state} changed without an operation on it"

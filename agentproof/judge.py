@@ -1,0 +1,197 @@
+"""From traces and states to a verdict: pure, and the same for record, replay and check.
+
+Rules:
+1. Each claim is evaluated by its own kind; one whose kind needs a part of the recording that failed,
+   or that this recording could not capture, is `not_observed`.
+2. The verdict is `violated` when a claim is; else `holds` when a claim about the SDK does and the
+   script came to its end; else `inconclusive`. That the script completed says nothing of the SDK by
+   itself.
+3. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
+   the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
+4. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .claims import INVARIANTS, Evidence, Kind, Outcome, script_completed
+from .errors import BundleError
+from .models._wire import Sha256
+from .models.events import NetworkRefused, SdkImported
+from .models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
+from .models.trace import Mode, Trace
+from .models.values import Value
+
+REASONS: Mapping[str, str] = {
+    "nothing_observed": "no claim had anything to judge",
+    "no_run": "the script never ran an agent",
+    "sdk_not_imported": "the script never imported the SDK",
+    "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
+    "repeats_differ": "two recordings of the same script differ",
+    "sdk_changed": "the script changed the SDK; --allow-sdk-changes judges it all the same",
+    "needs_namespace": "the script needs loopback network, which this machine's isolation does not give",
+    "recorder_failed": "the recorder failed at a part that the claims need",
+    "not_captured": "this recording could not capture a part that the claims need",
+}
+"""Why a verdict is inconclusive, by code."""
+
+ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+ClaimMode = Literal["as-written", "streamed", "both"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One claim to evaluate."""
+
+    id: str
+    kind: str
+    version: int
+    mode: ClaimMode
+    arguments: Value | None = None
+
+
+def judge(
+    *,
+    traces: Mapping[Mode, Trace],
+    state: Callable[[Sha256], Any],  # Any: a state's JSON
+    recordings: tuple[Recording, ...],
+    conduct: Conduct,
+    isolation: Isolation,
+    coverage: tuple[Gap, ...] = (),
+    claims: tuple[Asked, ...] | None = None,
+) -> Judgement:
+    """Evaluate `claims` (every invariant when None) and conclude.
+
+    Raises:
+        BundleError: `claims` names a kind, version or mode that this tool does not have.
+    """
+    evidence = Evidence.of(traces, state)
+    asked = invariants(traces) if claims is None else claims
+    missing = {gap.what for gap in coverage}
+    results: list[ClaimResult] = []
+    blind: set[str] = set()
+    for claim in asked:
+        kind = _kind(claim, traces)
+        seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
+        failed = {part for view in seen.views.values() for part in view.failed_parts}
+        if kind.NEEDS & (failed | missing):
+            blind.add("recorder_failed" if kind.NEEDS & failed else "not_captured")
+            results.append(_result(claim, Outcome("not_observed", 0)))
+        else:
+            results.append(_result(claim, kind.evaluate(seen)))
+    return _concluded(
+        tuple(results),
+        evidence,
+        overruling=_overruling(evidence, recordings, conduct, isolation),
+        blind=blind,
+    )
+
+
+def invariants(modes: Iterable[Mode]) -> tuple[Asked, ...]:
+    """Every invariant that can be asked of recordings in these modes, in one order."""
+    present = [mode for mode in ALL_MODES if mode in set(modes)]
+    asked: list[Asked] = []
+    for name, kind in sorted(INVARIANTS.items()):
+        match kind.SCOPE:
+            case "each":
+                asked += [Asked(name, name, kind.VERSION, mode) for mode in present]
+            case "both" if len(present) == 2:
+                asked.append(Asked(name, name, kind.VERSION, "both"))
+            case "as-written" if "as-written" in present:
+                asked.append(Asked(name, name, kind.VERSION, "as-written"))
+            case _:
+                pass
+    return tuple(asked)
+
+
+def asked_in(judgement: Judgement) -> tuple[Asked, ...]:
+    """The claims that a manifest says were judged."""
+    return tuple(
+        Asked(claim.id, claim.kind, claim.version, claim.mode, claim.arguments) for claim in judgement.claims
+    )
+
+
+def explain_reason(code: str) -> str:
+    """A sentence for a reason's code."""
+    return REASONS.get(code, code.replace("_", " "))
+
+
+def _kind(claim: Asked, traces: Mapping[Mode, Trace]) -> Kind:
+    kind = INVARIANTS.get(claim.kind)
+    if kind is None or claim.version != kind.VERSION:
+        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted(INVARIANTS))
+        raise BundleError(
+            "unknown_claim",
+            f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
+            path="manifest.json",
+            hint="a newer agentproof wrote it (upgrade: pip install -U agentproof-bundles), or it is damaged",
+        )
+    modes = {"each": ("as-written", "streamed"), "both": ("both",), "as-written": ("as-written",)}[kind.SCOPE]
+    needed = ("as-written", "streamed") if claim.mode == "both" else (claim.mode,)
+    if claim.mode not in modes or any(mode not in traces for mode in needed):
+        raise BundleError(
+            "unknown_claim",
+            f"claim {claim.id!r} is about mode {claim.mode}; the traces are {', '.join(sorted(traces))}",
+            path="manifest.json",
+        )
+    return kind
+
+
+def _result(claim: Asked, outcome: Outcome) -> ClaimResult:
+    return ClaimResult(
+        id=claim.id,
+        kind=claim.kind,
+        version=claim.version,
+        mode=claim.mode,
+        arguments=claim.arguments,
+        status=outcome.status,
+        sites=outcome.sites,
+        because=outcome.because,
+    )
+
+
+def _overruling(
+    evidence: Evidence, recordings: Iterable[Recording], conduct: Conduct, isolation: Isolation
+) -> set[str]:
+    """What makes the verdict inconclusive whatever the claims say."""
+    reasons: set[str] = set()
+    if any(recording.agreement == "differ" for recording in recordings):
+        reasons.add("repeats_differ")
+    if (conduct.changed or conduct.private_writes) and not conduct.allowed:
+        reasons.add("sdk_changed")
+    asked_loopback = any(
+        refused.loopback for view in evidence.views.values() for refused in view.of(NetworkRefused)
+    )
+    if asked_loopback and isolation.network != "namespace":
+        reasons.add("needs_namespace")
+    return reasons
+
+
+def _concluded(
+    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+) -> Judgement:
+    if overruling:
+        return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
+    if any(result.status == "violated" for result in results):
+        return Judgement(verdict="violated", claims=results)
+    reasons: set[str] = set()
+    if not _came_to_its_end(evidence):
+        reasons.add("script_failed")
+    if not any(view.of(SdkImported) for view in evidence.views.values()):
+        reasons.add("sdk_not_imported")
+    elif not any(view.runs for view in evidence.views.values()):
+        reasons.add("no_run")
+    if not any(r.status == "holds" and r.kind != script_completed.NAME for r in results):
+        reasons |= blind or {"nothing_observed"}
+    if reasons:
+        return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
+    return Judgement(verdict="holds", claims=results)
+
+
+def _came_to_its_end(evidence: Evidence) -> bool:
+    view = evidence.views.get("as-written")
+    if view is None:
+        return True
+    return view.script_end is not None and script_completed.is_clean(view.script_end)
