@@ -114,7 +114,7 @@ class Isolation(Wire):
     """How the script was held in."""
 
     network: Literal["namespace", "seccomp", "audit-hook"]
-    files: Literal["landlock", "none"]
+    files: Literal["landlock", "mounts", "none"]
     user: Literal["dropped", "own"]
     self_test: Literal["refused", "not_made"]
     """What became of the launcher's own attempt to leave, made just before the script."""
