@@ -5,41 +5,36 @@
 <config>/revoked_keys       keys that are trusted by nothing, by line or fingerprint
 """
 
-import os
 from pathlib import Path
 
 from ._files import read_bounded, write_atomic
 from ._limits import MAX_TRUST_BYTES
 from .errors import TrustError
-from .signing import HeldKey, generate_key, load_private_key, write_key
+from .signing import (
+    HeldKey,
+    Passphrase,
+    config_dir,
+    default_key_path,
+    generate_key_file,
+    load_private_key,
+)
 from .trust import PRINCIPAL, Trust, TrustedKey, parse_trust, read_revoked, read_trust
 
 YOU = "you"
 
 
-def config_dir() -> Path:
-    """Where all this is kept: AGENTPROOF_CONFIG_DIR, else the system's place for it."""
-    chosen = os.environ.get("AGENTPROOF_CONFIG_DIR")
-    if chosen:
-        return Path(chosen).absolute()
-    import platformdirs  # noqa: PLC0415 (10 ms that a caller with its own directory need not spend)
-
-    return platformdirs.user_config_path("agentproof-bundles")
-
-
-def default_key() -> tuple[HeldKey, Path, bool]:
+def default_key(*, passphrase: Passphrase | None = None) -> tuple[HeldKey, Path, bool]:
     """The user's own key, where it is, and whether it was made just now.
 
     Raises:
         TrustError: the file there cannot be used.
         CannotDoError: the directory cannot be written.
     """
-    path = config_dir() / "key"
-    if path.exists():
-        return load_private_key(path), path, False
-    key = generate_key()
-    write_key(key, path)
-    return key, path, True
+    path = default_key_path()
+    made = not path.exists()
+    if made:
+        generate_key_file(path)
+    return load_private_key(path, passphrase=passphrase), path, made
 
 
 def own_trust() -> Trust:

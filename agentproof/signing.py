@@ -131,8 +131,8 @@ def generate_key() -> HeldKey:
     return HeldKey(Ed25519PrivateKey.generate())
 
 
-def write_key(key: HeldKey, path: Path, *, comment: str = "agentproof") -> None:
-    """Write the private key to `path`, for its owner only, and the public one to `path`.pub.
+def generate_key_file(path: Path, *, comment: str = "") -> PublicKey:
+    """Make a key and write it to `path`, for its owner only, and its public half to `path`.pub.
 
     Raises:
         UsageError: there is something at `path` already; a key is never written over.
@@ -142,8 +142,25 @@ def write_key(key: HeldKey, path: Path, *, comment: str = "agentproof") -> None:
     for each in (path, public):
         if os.path.lexists(each):
             raise UsageError(f"{each} exists", hint="a key is never written over: choose another name")
+    key = generate_key()
     write_atomic(path, key.to_openssh(), mode=0o600)
-    write_atomic(public, f"{key.public.line} {comment}\n".encode())
+    write_atomic(public, f"{key.public.line} {comment}".rstrip().encode("utf-8") + b"\n")
+    return key.public
+
+
+def config_dir() -> Path:
+    """Where the user's own key and trust are kept: AGENTPROOF_CONFIG_DIR, else the system's place for it."""
+    chosen = os.environ.get("AGENTPROOF_CONFIG_DIR")
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs  # noqa: PLC0415 (10 ms that a caller with its own directory need not spend)
+
+    return platformdirs.user_config_path("agentproof-bundles")
+
+
+def default_key_path() -> Path:
+    """The user's own key, which may not be there yet."""
+    return config_dir() / "key"
 
 
 def load_private_key(path: Path, *, passphrase: Passphrase | None = None) -> HeldKey:

@@ -33,13 +33,14 @@ from ._limits import (
 )
 from ._zip import read_stored, stored_zip
 from .errors import BundleError, CannotDoError, UsageError
+from .models._wire import MEMBER_PATH
 
 MANIFEST = "manifest.json"
 ATTESTATIONS = "attestations/"
 WHEELS = "wheels/"
 ZIP_SUFFIX = ".agentproof.zip"
 
-_PATH = re.compile(r"[A-Za-z0-9_+.-]+(?:/[A-Za-z0-9_+.-]+)*")
+_PATH = re.compile(MEMBER_PATH)
 _MAX_PATH = 240
 # Names that Windows gives to devices, with any suffix.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)

@@ -27,7 +27,8 @@ Text = Annotated[str, StringConstraints(max_length=4096)]
 """A short text of our own or of the SDK's vocabulary (names, codes, versions)."""
 
 _SEGMENT = r"[A-Za-z0-9_+.,=@()~!#%&-](?:[A-Za-z0-9_+.,=@()~!#%& -]*[A-Za-z0-9_+,=@()~!#%&-])?"
-MemberPath = Annotated[str, StringConstraints(pattern=rf"^{_SEGMENT}(/{_SEGMENT})*$", max_length=240)]
+MEMBER_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
+MemberPath = Annotated[str, StringConstraints(pattern=f"^{MEMBER_PATH}$", max_length=240)]
 """A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
 
 
