@@ -4,11 +4,14 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 import click
 
+from . import claims
+from .judge import explain_reason
 from .models.manifest import ClaimResult, Finding, Manifest
 
 _LABEL = 12
@@ -40,7 +43,7 @@ class TerminalStory:
         if self._quiet or not sys.stderr.isatty():
             return
         if self._status is None:
-            from rich.console import Console
+            from rich.console import Console  # noqa: PLC0415  only long work on a terminal pays for it
 
             status = Console(stderr=True).status("")
             status.start()
@@ -60,54 +63,59 @@ class TerminalStory:
             self._status = None
 
 
-def render_judgement(document: Manifest, sentences: "Sentences") -> Iterator[str]:
+def render_judgement(document: Manifest) -> Iterator[str]:
     """The verdict's lines: each violated claim with its first reasons, then the count of the others."""
-    claims = document.judgement.claims
-    violated = _by_claim(claim for claim in claims if claim.status == "violated")
-    for name, results in violated.items():
-        modes = " and ".join(dict.fromkeys(result.mode for result in results))
+    results = document.judgement.claims
+    violated = _by_claim(claim for claim in results if claim.status == "violated")
+    for name, group in violated.items():
+        modes = " and ".join(dict.fromkeys(result.mode for result in group))
         label = click.style(f"{'VIOLATED':<{_LABEL}}", fg="red", bold=True)
         yield f"  {label}{name:<{_CLAIM}}{'' if modes == 'both' else f'({modes})'}"
-        for line in _reasons(results, sentences):
+        for line in _reasons(group):
             yield f"  {'':<{_LABEL}}{'':<{_CLAIM}}{line}"
-    holds = _names(claims, "holds", violated)
-    silent = [name for name in _names(claims, "not_observed", violated) if name not in holds]
+    holds = _names(results, "holds", violated)
+    silent = [name for name in _names(results, "not_observed", violated) if name not in holds]
     if holds:
         yield f"  {'holds':<{_LABEL}}{', '.join(holds)}"
     if silent:
         yield f"  {'not observed':<{_LABEL}} {', '.join(silent)}"
     if document.judgement.verdict == "inconclusive":
         label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
-        yield f"  {label} {'; '.join(sentences.reason(code) for code in document.judgement.reasons)}"
+        yield f"  {label} {'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
         for recording in document.recordings:
             for pointer in recording.differences[:3]:
                 yield f"  {'':<{_LABEL}} {recording.mode}: the repeats differ at {pointer}"
 
 
-class Sentences(Protocol):
-    """Turns findings and codes into sentences; `agentproof.claims` knows how."""
+def render_recorded(
+    document: Manifest, *, bundle_id: str, signer: str, paths: Iterable[Path]
+) -> Iterator[str]:
+    """What `record` prints when it is done."""
+    yield from render_judgement(document)
+    yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
+    yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
+    for path in paths:
+        size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
+        yield f"  {'wrote':<{_LABEL}}{path}{size}"
 
-    def finding(self, claim: ClaimResult, finding: Finding) -> str: ...
-    def reason(self, code: str) -> str: ...
 
-
-def _by_claim(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
+def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
     found: dict[str, list[ClaimResult]] = {}
-    for claim in claims:
+    for claim in results:
         found.setdefault(claim.id, []).append(claim)
     return found
 
 
-def _names(claims: Iterable[ClaimResult], status: str, without: Iterable[str]) -> list[str]:
+def _names(results: Iterable[ClaimResult], status: str, without: Iterable[str]) -> list[str]:
     left_out = set(without)
-    return list(dict.fromkeys(c.id for c in claims if c.status == status and c.id not in left_out))
+    return list(dict.fromkeys(c.id for c in results if c.status == status and c.id not in left_out))
 
 
-def _reasons(results: Iterable[ClaimResult], sentences: Sentences) -> Iterator[str]:
+def _reasons(results: Iterable[ClaimResult]) -> Iterator[str]:
     seen: dict[str, None] = {}
     for result in results:
         for finding in result.because:
-            lines = [sentences.finding(result, finding)]
+            lines = [printable(claims.explain(result, finding))]
             if finding.pointer is not None:
                 lines.append(f"{finding.pointer}  {_change(finding)}")
             seen.setdefault("\n".join(lines), None)

@@ -4,6 +4,7 @@ A recording that holds one stops. What is reported is where it is and which rule
 matches, never the text itself.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,9 +55,16 @@ def find_secrets(files: Iterable[tuple[str, bytes]], *, secrets: Mapping[str, by
         for match in _SHAPE.finditer(data):
             yield Sighting(path, _line(data, match.start()), _NAMES[int(str(match.lastgroup)[1:])])
         for name, value in secrets.items():
-            at = data.find(value)
-            if at >= 0:
+            at = min((found for each in _spellings(value) if (found := data.find(each)) >= 0), default=None)
+            if at is not None:
                 yield Sighting(path, _line(data, at), f"the value of ${name}")
+
+
+def _spellings(value: bytes) -> tuple[bytes, bytes]:
+    """A value as it is, and as it stands in JSON."""
+    text = value.decode("utf-8", "surrogateescape")
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    return value, escaped.encode("utf-8", "surrogateescape")
 
 
 def _line(data: bytes, at: int) -> int:

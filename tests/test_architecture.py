@@ -121,7 +121,8 @@ def refuse(event, _arguments):
         raise RuntimeError("refused: " + event)
 sys.addaudithook(refuse)
 from agentproof.check import check_bundle
-assert not {"agents", "click", "rich", "requests", "subprocess", "asyncio"} & sys.modules.keys(), sys.modules.keys()
+heavy = {"agents", "asyncio", "click", "requests", "rich", "subprocess"} & sys.modules.keys()
+assert not heavy, heavy
 """
 
 

@@ -1,6 +1,5 @@
 """`agentproof record`."""
 
-import json
 from pathlib import Path
 
 import click
@@ -49,8 +48,14 @@ from ._group import examples
     is_flag=True,
     help="Judge a script that changes the SDK all the same; every report says so.",
 )
-@click.option("--timeout", type=click.IntRange(1, 3600), default=120, show_default=True, metavar="SECONDS",
-              help="Stop a script that runs longer.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 3600),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop a script that runs longer.",
+)
 @click.option(
     "--expect",
     type=click.Choice(["violated", "holds"]),
@@ -97,7 +102,7 @@ def record(
     The script is run as it is, without network and without your environment variables: as written and
     with its runs streamed, each twice. ARGUMENTS are passed on to it.
     """
-    from .. import _own, _render, _runner
+    from .. import _render, _runner, keyring, signing
     from .. import record as recording
     from ..errors import Exit
 
@@ -116,22 +121,32 @@ def record(
         limits=_runner.Limits(seconds=timeout),
     )
     recording.check_request(request, output=output)
+    if key is not None:
+        signer = signing.load_private_key(key)
+    else:
+        signer, path, is_new = keyring.default_key()
+        if is_new and not quiet:
+            click.echo(f"  made your signing key {path} ({signer.public.fingerprint})", err=True)
     with _render.TerminalStory(quiet=quiet) as story:
-        signer = _own.signing_key(key, story=story)
         recorded = recording.record(request, key=signer, story=story)
     written = recording.write(recorded, request, output=output, replace=replace)
+    document = recorded.manifest
     if as_json:
-        report = _own.report_on(recorded)
-        shape = {
-            **report.to_shape(),
-            "bundle": written.directory and str(written.directory),
-            "artifact": written.archive and str(written.archive),
-        }
-        click.echo(json.dumps(shape, sort_keys=True, ensure_ascii=False))
+        click.echo(_render.recorded_json(recorded, written))
     else:
-        for line in _render.render_recorded(recorded, written):
+        paths = [path for path in (written.directory, written.archive) if path is not None]
+        mine = " (you)" if key is None else f" ({key})"
+        for line in _render.render_recorded(
+            document, bundle_id=recorded.bundle_id, signer=signer.public.fingerprint + mine, paths=paths
+        ):
             click.echo(line)
-    verdict = recorded.manifest.judgement.verdict
+        if written.kept is not None:
+            click.echo(
+                f"  kept        {written.kept}, which has the same evidence (--replace writes it anew)"
+            )
+    verdict = document.judgement.verdict
     if expect is not None:
+        if verdict != expect:
+            click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
         ctx.exit(Exit.YES if verdict == expect else Exit.NO)
     ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)

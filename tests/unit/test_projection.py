@@ -1,0 +1,128 @@
+"""Evidence projection v1: what two recordings must share, and what they need not."""
+
+from typing import Any
+
+import pytest
+
+from agentproof.models.diff import ABSENT, Change, diff
+from agentproof.models.projection import evidence_id, project
+from agentproof.models.trace import Trace
+
+STATES: dict[str, Any] = {
+    "a" * 64: {"context": {"approvals": {}, "usage": {"requests": 1, "input_tokens_details": [{"x": 0}]}}},
+    "b" * 64: {"context": {"approvals": {"pay": 1.5}, "usage": {"requests": 1, "input_tokens_details": []}}},
+}
+
+
+def _trace(*events: dict[str, Any], mode: str = "as-written") -> Trace:
+    numbered = [{**event, "seq": seq} for seq, event in enumerate(events, start=1)]
+    return Trace.from_shape({"format": "agentproof/trace", "version": 0, "mode": mode, "events": numbered})
+
+
+def _id(trace: Trace) -> str:
+    return evidence_id(
+        target_sha256="0" * 64, reproduction={"r.py": "1" * 64}, traces=[trace], state=STATES.__getitem__
+    )
+
+
+RUN = {"kind": "run.started", "run": "R1", "agent": "a", "streamed": False, "input": "hi"}
+TOOL = {
+    "kind": "tool.started",
+    "run": "R1",
+    "agent": "a",
+    "tool": "pay",
+    "tool_kind": "function",
+    "call_id": "c1",
+    "arguments": "{}",
+}
+TOOL_END = {
+    "kind": "tool.ended",
+    "run": "R1",
+    "agent": "a",
+    "tool": "pay",
+    "call_id": "c1",
+    "output": "paid",
+    "output_type": "builtins:str",
+}
+CHANGED = {
+    "kind": "state.observed",
+    "state": "S1",
+    "before": "a" * 64,
+    "snapshot": "b" * 64,
+    "moment": "decision",
+}
+END = {"kind": "script.ended", "outcome": "exited", "code": 0}
+BASE = (RUN, TOOL, TOOL_END, CHANGED, END)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"kind": "script.wrote", "stream": "stdout", "text": "hi", "size": 2, "truncated": False},
+        {"kind": "body.started", "frame": "F1", "function": "pay"},
+        {"kind": "sdk.imported", "module": "agents"},
+        {**CHANGED, "moment": "body"},
+        {"kind": "model.answered", "call": "M1", "output": [], "stream": ["a"]},
+    ],
+    ids=lambda event: str(event["kind"]),
+)
+def test_a_recorder_that_sees_more_leaves_the_evidence_as_it_is(event: dict[str, Any]) -> None:
+    assert _id(_trace(*BASE, event)) == _id(_trace(*BASE))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (RUN, {**TOOL, "arguments": "{1}"}, TOOL_END, CHANGED, END),
+        (RUN, {**TOOL, "call_id": "c2"}, TOOL_END, CHANGED, END),
+        (RUN, TOOL, {**TOOL_END, "output": "no"}, CHANGED, END),
+        (RUN, TOOL, TOOL_END, END),
+        (RUN, TOOL, TOOL_END, CHANGED, {**END, "code": 1}),
+        (RUN, TOOL, TOOL_END, CHANGED, {"kind": "script.ended", "outcome": "timed_out"}),
+        (TOOL, TOOL_END, CHANGED, END),
+    ],
+)
+def test_what_happened_is_in_the_evidence(changed: tuple[dict[str, Any], ...]) -> None:
+    assert _id(_trace(*changed)) != _id(_trace(*BASE))
+
+
+def test_labels_do_not_matter_but_identity_does() -> None:
+    other = {**CHANGED, "state": "S7"}
+    assert _id(_trace(CHANGED, CHANGED)) == _id(_trace(other, other))
+    assert _id(_trace(CHANGED, CHANGED)) != _id(_trace(CHANGED, other))
+
+
+def test_generated_ids_count_by_their_place_in_the_projection() -> None:
+    first, third = ("trace_" + number.zfill(32) for number in "13")
+    assert _id(_trace({**TOOL_END, "output": first})) == _id(_trace({**TOOL_END, "output": third}))
+    two_alike = _trace({**TOOL_END, "output": [first, first]})
+    two_apart = _trace({**TOOL_END, "output": [first, third]})
+    assert _id(two_alike) != _id(two_apart)
+
+
+def test_usage_details_and_pythons_own_messages_are_left_out() -> None:
+    (fact,) = project(_trace(CHANGED), STATES.__getitem__)
+    assert fact["changes"] == [{"pointer": "/context/approvals/pay", "after": {"$float": "1.5"}}]
+    ended = {"kind": "run.ended", "run": "R1", "outcome": "raised"}
+    facts = [
+        project(_trace({**ended, "error": {"type": kind, "message": "m", "bases": []}}), STATES.__getitem__)[
+            0
+        ]["error"]
+        for kind in ("builtins:KeyError", "agents.exceptions:UserError")
+    ]
+    assert facts == [
+        {"type": "builtins:KeyError"},
+        {"type": "agents.exceptions:UserError", "message": "m"},
+    ]
+
+
+def test_a_difference_is_a_pointer_with_both_values() -> None:
+    before = {"a/b": [1, 2, {"x": 1}], "gone": None, "same": True}
+    after = {"a/b": [1, 3], "new": 0, "same": 1}
+    assert list(diff(before, after)) == [
+        Change("/a~1b/1", 2, 3),
+        Change("/a~1b/2", {"x": 1}, ABSENT),
+        Change("/gone", None, ABSENT),
+        Change("/new", ABSENT, 0),
+        Change("/same", True, 1),
+    ]

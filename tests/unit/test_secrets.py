@@ -1,0 +1,46 @@
+"""Secrets are named by place and rule, never by their text."""
+
+import pytest
+
+from agentproof._secrets import find_secrets, host_secrets
+
+# Put together at run time, so that no scanner of this repository takes them for real ones.
+SHAPED = [
+    "sk-" + "proj-" + "a1B2" * 8,
+    "gh" + "p_" + "a1B2" * 9,
+    "AK" + "IA" + "A1B2" * 4,
+    "xox" + "b-" + "123456789012",
+    "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
+    "Bearer " + "a1B2" * 8,
+]
+
+
+@pytest.mark.parametrize("secret", SHAPED)
+def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
+    (seen,) = find_secrets([("a.json", b"{\n" + secret.encode() + b"\n}")], secrets={})
+    assert (seen.path, seen.line) == ("a.json", 2)
+    assert secret not in repr(seen)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sk-short", "task-" + "a1B2" * 8, "fc_call_1", "trace_" + "0" * 32, "e3b0c44298fc1c149afbf4c8996fb924"],
+)
+def test_ordinary_text_is_no_secret(text: str) -> None:
+    assert list(find_secrets([("a", text.encode())], secrets={})) == []
+
+
+def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
+    environment = {
+        "SERVICE_TOKEN": 'correct "horse" battery staple',
+        "PATH": "/usr/bin:/usr/local/bin",
+        "SSH_AUTH_SOCK": "/run/user/1000/agent.socket",
+        "API_KEY": "short",
+    }
+    secrets = host_secrets(environment)
+    assert set(secrets) == {"SERVICE_TOKEN"}
+    as_text = b'a correct "horse" battery staple b'
+    as_json = b'"a correct \\"horse\\" battery staple b"'
+    for data in (as_text, as_json):
+        (seen,) = find_secrets([("s.json", data)], secrets=secrets)
+        assert seen.rule == "the value of $SERVICE_TOKEN"
