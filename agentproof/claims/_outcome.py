@@ -54,6 +54,7 @@ def sides(change: Change) -> dict[str, Any]:  # Any: keyword arguments of Findin
 class Kind(Protocol):
     """A kind of claim: one module of this package."""
 
+    __name__: str
     NAME: str
     VERSION: int
     SCOPE: Scope

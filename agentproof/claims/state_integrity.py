@@ -17,7 +17,7 @@ seen on 0.22.0 and 0.24.0).
 
 from collections.abc import Iterator
 
-from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateMade, StateObserved, StateRestored
+from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateObserved, StateRestored
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._outcome import Outcome, Scope, outcome, sides
@@ -34,9 +34,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     """Judge every state of the one trace."""
     view = evidence.view
     operations: list[Event] = [
-        event
-        for event in view.events
-        if isinstance(event, StateDecided | StateMade | StateRestored | RunEnded)
+        event for event in view.events if isinstance(event, StateDecided | StateRestored | RunEnded)
     ]
     sites = sum(_sites(line, operations, view) for line in view.states.values())
     found = (finding for line in view.states.values() for finding in _violations(line, view))
@@ -52,7 +50,7 @@ def _sites(line: StateLine, operations: list[Event], view: View) -> int:
 
 def _is_own(event: Event, line: StateLine, view: View) -> bool:
     match event:
-        case StateDecided() | StateMade() | StateRestored():
+        case StateDecided() | StateRestored():
             return event.state == line.label
         case RunEnded():
             run = view.runs.get(event.run or "")
@@ -72,7 +70,7 @@ def _violations(line: StateLine, view: View) -> Iterator[Finding]:
                 continue
             told.add(change.pointer)
             yield Finding(
-                code="changed_by_other" if cause else "changed_by_nothing",
+                code=_code(cause),
                 events=view.refs(look, *((cause,) if cause else ())),
                 state=line.label,
                 run=cause.run if isinstance(cause, RunStarted | RunEnded) else None,
@@ -135,6 +133,18 @@ def _cause(look: StateObserved, view: View) -> Event | None:
     return None
 
 
+def _code(cause: Event | None) -> str:
+    match cause:
+        case StateDecided():
+            return "changed_by_decision"
+        case StateRestored():
+            return "changed_by_restore"
+        case RunStarted() | RunEnded():
+            return "changed_by_run"
+        case _:
+            return "changed_by_nothing"
+
+
 def _name(cause: Event | None, view: View) -> str | None:
     match cause:
         case StateDecided() | StateRestored():
@@ -148,9 +158,14 @@ def _name(cause: Event | None, view: View) -> str | None:
 
 def explain(finding: Finding) -> str:
     """What changed, and what was done meanwhile."""
-    if finding.code == "changed_by_other" and finding.run is not None:
-        resumed = f", resumed from {finding.subject}," if finding.subject else ""
-        return f"{finding.state} changed while only run {finding.run}{resumed} went on"
-    if finding.code == "changed_by_other" and finding.subject is not None:
-        return f"{finding.state} changed while only {finding.subject} was touched"
-    return f"{finding.state} changed without an operation on it"
+    state, other = finding.state, finding.subject
+    match finding.code:
+        case "changed_by_decision":
+            return f"{state} changed while only {other} was decided"
+        case "changed_by_restore":
+            return f"{state} changed while only {other} was restored"
+        case "changed_by_run":
+            resumed = f", resumed from {other}," if other else ""
+            return f"{state} changed while only run {finding.run}{resumed} went on"
+        case _:
+            return f"{state} changed without an operation on it"

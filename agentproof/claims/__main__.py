@@ -1,0 +1,7 @@
+"""`python -m agentproof.claims`: print the page of all claims."""
+
+from . import INVARIANTS
+from ._catalogue import catalogue
+
+if __name__ == "__main__":
+    print(catalogue(INVARIANTS.values()), end="")

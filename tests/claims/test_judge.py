@@ -1,0 +1,165 @@
+"""The verdict over all claims."""
+
+from dataclasses import replace
+
+import pytest
+
+from agentproof import judge
+from agentproof.claims import INVARIANTS, explain
+from agentproof.errors import BundleError
+from agentproof.models.manifest import Conduct, Gap, Place
+from tests.claims.builder import (
+    ISOLATION,
+    Script,
+    function_call,
+    function_output,
+    judged,
+    message,
+    state_json,
+)
+
+
+def _quiet(mode: str = "as-written") -> Script:
+    """One run with one tool, nothing wrong."""
+    script = Script(mode)  # type: ignore[arg-type] # one of the two modes
+    run = script.run()
+    script.model(run, "go", function_call("c1", "add"))
+    script.tool(run, "c1", "add")
+    script.model(run, [function_call("c1", "add"), function_output("c1")], message("done"))
+    script.end(run, final_output="done")
+    return script
+
+
+def _leaking(mode: str = "as-written") -> Script:
+    script = Script(mode)  # type: ignore[arg-type] # one of the two modes
+    run = script.run()
+    result = script.end(run, waits_for=["call_1"])
+    one, other = script.made(result, state_json()), script.made(result, state_json())
+    script.decide(one, leaks_to=other)
+    return script
+
+
+def test_nothing_wrong_in_both_modes_holds() -> None:
+    verdict = judged(_quiet().exit(), _quiet("streamed").exit())
+    assert verdict.verdict == "holds"
+    assert verdict.reasons == ()
+    assert {claim.kind for claim in verdict.claims} == set(INVARIANTS)
+
+
+def test_one_violated_claim_makes_the_verdict_violated() -> None:
+    assert judged(_leaking().exit(), _leaking("streamed").exit()).verdict == "violated"
+
+
+def test_each_invariant_is_judged_in_each_mode_that_it_speaks_of() -> None:
+    asked = judge.invariants(["streamed", "as-written"])
+    assert ("stream-parity", "both") in {(one.kind, one.mode) for one in asked}
+    assert [one.mode for one in asked if one.kind == "state-integrity"] == ["as-written", "streamed"]
+    assert [one.mode for one in asked if one.kind == "script-completed"] == ["as-written"]
+    assert not [one for one in judge.invariants(["as-written"]) if one.mode != "as-written"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"agreement": "differ"}, "repeats_differ"),
+        ({"conduct": Conduct(changed=("agents.run:RunState.approve",))}, "sdk_changed"),
+        ({"conduct": Conduct(private_writes=(Place(name="_x", file="r.py", line=1),))}, "sdk_changed"),
+    ],
+)
+def test_whatever_the_claims_say_it_is_inconclusive(options: dict[str, object], reason: str) -> None:
+    verdict = judged(_leaking().exit(), **options)  # type: ignore[arg-type] # options of several types
+    assert (verdict.verdict, verdict.reasons) == ("inconclusive", (reason,))
+    assert any(claim.status == "violated" for claim in verdict.claims)
+
+
+def test_changes_of_the_sdk_that_were_allowed_are_judged() -> None:
+    conduct = Conduct(changed=("agents.run:RunState.approve",), allowed=True)
+    assert judged(_leaking().exit(), conduct=conduct).verdict == "violated"
+
+
+def test_loopback_needs_a_namespace() -> None:
+    script = _leaking()
+    script.add("network.refused", operation="socket.connect", loopback=True)
+    script.exit()
+    weaker = ISOLATION.model_copy(update={"network": "seccomp"})
+    assert judged(script, isolation=weaker).reasons == ("needs_namespace",)
+    assert judged(script).verdict == "violated"
+
+
+def test_other_addresses_are_refused_at_every_level() -> None:
+    script = _leaking()
+    script.add("network.refused", operation="socket.connect", loopback=False)
+    weaker = ISOLATION.model_copy(update={"network": "seccomp"})
+    assert judged(script.exit(), isolation=weaker).verdict == "violated"
+
+
+def test_a_script_that_never_runs_an_agent_is_inconclusive() -> None:
+    assert judged(Script().exit()).reasons == ("no_run", "nothing_observed")
+
+
+def test_a_script_that_failed_cannot_hold() -> None:
+    verdict = judged(_quiet().exit(outcome="exited", code=3))
+    assert (verdict.verdict, verdict.reasons) == ("inconclusive", ("script_failed",))
+
+
+def test_a_script_that_failed_still_shows_what_it_showed() -> None:
+    assert judged(_leaking().exit(outcome="exited", code=3)).verdict == "violated"
+
+
+def test_a_failed_assertion_without_any_run_is_violated() -> None:
+    script = Script().exit(
+        outcome="raised",
+        error={"type": "builtins:AssertionError", "message": ""},
+        frames=[{"file": "reproduction.py", "line": 1, "function": "<module>"}],
+    )
+    assert judged(script).verdict == "violated"
+
+
+def test_claims_that_need_a_failed_part_are_not_observed_and_others_stay() -> None:
+    script = _leaking()
+    script.add("recorder.failed", part="hooks", error="KeyError")
+    by_kind = {claim.kind: claim.status for claim in judged(script.exit()).claims}
+    assert by_kind["approval-respected"] == "not_observed"
+    assert by_kind["state-integrity"] == "violated"
+
+
+def test_a_recorder_that_failed_everywhere_is_the_reason() -> None:
+    script = _quiet()
+    for part in ("hooks", "models", "runs", "states"):
+        script.add("recorder.failed", part=part, error="KeyError")
+    assert judged(script.exit()).reasons == ("recorder_failed",)
+
+
+def test_what_could_not_be_captured_is_not_observed() -> None:
+    gaps = tuple(Gap(what=part, why="no such class") for part in ("models", "runs", "states"))
+    assert judged(_quiet().exit(), coverage=gaps).reasons == ("not_captured",)
+
+
+def test_recomputing_what_a_manifest_lists_gives_the_same() -> None:
+    script = _leaking().exit()
+    first = judged(script)
+    assert judged(script, claims=judge.asked_in(first)) == first
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "no-such-kind"}, {"version": 99}, {"mode": "both"}, {"mode": "streamed"}],
+)
+def test_a_claim_that_this_tool_does_not_have_is_refused(change: dict[str, object]) -> None:
+    asked = replace(judge.invariants(["as-written"])[-1], **change)  # type: ignore[arg-type] # one field of several types
+    with pytest.raises(BundleError) as caught:
+        judged(_leaking().exit(), claims=(asked,))
+    assert caught.value.reason == "unknown_claim"
+    assert caught.value.path == "manifest.json"
+
+
+def test_every_finding_has_a_sentence() -> None:
+    verdict = judged(_leaking().exit())
+    sentences = [explain(claim, finding) for claim in verdict.claims for finding in claim.because]
+    assert sentences
+    assert all("None" not in sentence for sentence in sentences)
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert judge.explain_reason("no_run") == "the script never ran an agent"
+    assert judge.explain_reason("from_a_newer_tool") == "from a newer tool"

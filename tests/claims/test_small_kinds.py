@@ -1,0 +1,169 @@
+"""round-trip, script-completed and call-output-linkage: positive and silent cases."""
+
+import pytest
+
+from tests.claims.builder import (
+    Script,
+    evaluate,
+    function_call,
+    function_output,
+    message,
+    state_json,
+    told,
+)
+
+# round-trip
+
+
+def test_a_value_lost_between_to_json_and_from_json_is_violated() -> None:
+    script = Script()
+    script.restored(state_json(current_turn=2), as_is=state_json(current_turn=0))
+    assert told("round-trip", script.exit()) == ["S1 is not what the JSON that it was restored from says"]
+
+
+def test_keys_that_one_side_alone_has_are_silent() -> None:
+    script = Script()
+    script.restored(state_json(old="x", gone=None), as_is=state_json(new="y", trace={"id": "trace_2"}))
+    outcome = evaluate("round-trip", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 1)
+
+
+def test_a_script_that_restores_nothing_is_not_observed() -> None:
+    assert evaluate("round-trip", Script().exit()).status == "not_observed"
+
+
+# script-completed
+
+ASSERTION = {"type": "builtins:AssertionError", "message": "S2 was approved"}
+FRAME = {"file": "reproduction.py", "line": 7, "function": "main"}
+
+
+def test_a_failed_assertion_of_the_script_is_violated() -> None:
+    script = Script().exit(outcome="raised", error=ASSERTION, frames=[FRAME])
+    assert told("script-completed", script) == [
+        "the script's own assertion failed: AssertionError at reproduction.py:7: S2 was approved"
+    ]
+
+
+def test_a_clean_exit_holds() -> None:
+    assert evaluate("script-completed", Script().exit()).status == "holds"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"outcome": "raised", "error": {"type": "builtins:KeyError", "message": "'x'"}, "frames": [FRAME]},
+        {"outcome": "raised", "error": ASSERTION},  # no frame of the script: raised elsewhere
+        {"outcome": "exited", "code": 1},
+        {"outcome": "timed_out"},
+    ],
+    ids=["another error", "an assertion elsewhere", "exit code 1", "timed out"],
+)
+def test_any_other_end_is_not_observed_and_says_how(end: dict[str, object]) -> None:
+    outcome = evaluate("script-completed", Script().exit(**end))
+    assert outcome.status == "not_observed"
+    assert outcome.because
+
+
+def test_an_end_that_was_not_seen_is_not_observed() -> None:
+    assert evaluate("script-completed", Script()).status == "not_observed"
+
+
+# call-output-linkage
+
+
+def _one_turn(*given: object, **fields: object) -> Script:
+    """A run whose model gives call_1 and is then told `given`."""
+    script = Script()
+    run = script.run(**fields)
+    script.model(run, "go", function_call())
+    script.model(run, list(given), message("done"))
+    script.end(run)
+    return script.exit()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([function_call()], "call call_1 has no output"),
+        ([function_output()], "the output of call_1 has no call"),
+        ([function_output(), function_call()], "the output of call_1 stands before its call"),
+        ([function_call(), function_call(), function_output()], "call_1 occurs more often than it was made"),
+        (
+            [function_call(), function_output(), function_output()],
+            "call_1 occurs more often than it was made",
+        ),
+    ],
+)
+def test_an_unpaired_call_or_output_in_a_model_input_is_violated(given: list[object], sentence: str) -> None:
+    assert told("call-output-linkage", _one_turn(*given)) == [f"in the model input of run R1, {sentence}"]
+
+
+def test_a_paired_model_input_holds() -> None:
+    outcome = evaluate("call-output-linkage", _one_turn(function_call(), function_output()))
+    assert (outcome.status, outcome.sites) == ("holds", 2)
+
+
+def test_items_are_read_whether_they_are_mappings_or_objects() -> None:
+    call = {"$object": "openai.types:Call", "fields": function_call()}
+    assert evaluate("call-output-linkage", _one_turn(call)).status == "violated"
+
+
+def test_items_that_the_script_supplied_are_excused_for_presence() -> None:
+    script = _one_turn(
+        function_output("old"), function_call(), function_output(), input=[function_output("old")]
+    )
+    assert evaluate("call-output-linkage", script).status == "holds"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"settings": {"call_model_input_filter": True}}, {"settings": {"server_managed": True}}],
+)
+def test_runs_that_filter_items_or_leave_them_to_a_server_are_not_judged(fields: dict[str, object]) -> None:
+    assert evaluate("call-output-linkage", _one_turn(function_output(), **fields)).status == "not_observed"
+
+
+def test_a_handoff_may_filter_what_it_passes_on() -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, [function_output()], message("done"))
+    script.end(run, last_agent="b")
+    assert evaluate("call-output-linkage", script.exit()).status == "not_observed"
+
+
+def test_a_result_with_a_call_without_output_is_violated() -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    script.end(run, items=[{"type": "tool_call_item", "raw_item": function_call()}])
+    assert told("call-output-linkage", script.exit()) == [
+        "in the result of run R1, call call_1 has no output"
+    ]
+
+
+def test_a_result_that_waits_for_a_decision_may_hold_an_unanswered_call() -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    items = [{"type": "tool_call_item", "raw_item": function_call()}]
+    script.end(run, items=items, waits_for=["call_1"])
+    assert evaluate("call-output-linkage", script.exit()).status == "not_observed"
+
+
+def test_a_fault_that_every_later_model_input_repeats_is_told_once() -> None:
+    script = Script()
+    run = script.run()
+    for _ in range(3):
+        script.model(run, [function_output("lost")], message("more"))
+    script.end(run)
+    assert len(evaluate("call-output-linkage", script.exit()).because) == 1
+
+
+def test_what_a_restored_state_was_given_counts_as_supplied() -> None:
+    script = Script()
+    state = script.restored(state_json(original_input=[function_output("old")]))
+    run = script.run(state=state)
+    script.model(run, [function_output("old")], message("done"))
+    script.end(run)
+    assert evaluate("call-output-linkage", script.exit()).status == "holds"

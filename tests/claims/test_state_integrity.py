@@ -1,0 +1,114 @@
+"""state-integrity: positive and silent cases."""
+
+from tests.claims.builder import Script, evaluate, state_json, told
+
+RULE = "state-integrity"
+
+
+def _two_checkpoints(script: Script) -> tuple[str, str]:
+    run = script.run()
+    result = script.end(run, waits_for=["call_1"])
+    return script.made(result, state_json()), script.made(result, state_json())
+
+
+def test_a_decision_that_leaks_to_the_other_checkpoint_is_violated() -> None:
+    script = Script()
+    draft, other = _two_checkpoints(script)
+    script.decide(draft, leaks_to=other)
+    outcome = evaluate(RULE, script.exit())
+    assert outcome.status == "violated"
+    assert told(RULE, script) == ["S2 changed while only S1 was decided"]
+    (finding,) = outcome.because
+    assert finding.pointer == "/context/approvals/pay"
+    assert finding.before is None
+    assert finding.after == {"approved": ["call_1"], "rejected": []}
+
+
+def test_a_run_that_changes_an_untouched_checkpoint_is_violated() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    run = script.run(state=one)
+    script.now[other]["context"]["usage"]["requests"] = 2
+    script.end(run)
+    assert told(RULE, script.exit()) == ["S2 changed while only run R2, resumed from S1, went on"]
+
+
+def test_a_change_that_nothing_explains_is_violated() -> None:
+    script = Script()
+    _one, other = _two_checkpoints(script)
+    script.now[other]["current_turn"] = 7
+    assert told(RULE, script.exit()) == ["S2 changed without an operation on it"]
+
+
+def test_one_pointer_is_told_once() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    for requests in (2, 3):
+        run = script.run(state=one)
+        script.now[other]["context"]["usage"]["requests"] = requests
+        script.end(run)
+    (finding,) = evaluate(RULE, script.exit()).because
+    assert (finding.pointer, finding.before, finding.after) == ("/context/usage/requests", 1, 2)
+
+
+def test_own_decisions_and_own_runs_are_silent() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    script.decide(one)
+    script.decide(other)
+    run = script.run(state=one)
+    script.now[one]["current_turn"] = 2
+    script.end(run)
+    run = script.run(state=other)
+    script.end(run)
+    outcome = evaluate(RULE, script.exit())
+    assert outcome.status == "holds"
+    assert outcome.sites
+
+
+def test_the_callers_context_and_the_sdks_marker_are_left_out() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    script.decide(one)
+    script.now[other]["context"]["context"] = {"calls": 1}
+    script.now[other]["_generated_items_last_processed_marker"] = "x"
+    script.now[other]["trace"] = {"id": "trace_1"}
+    script.decide(other)
+    assert evaluate(RULE, script.exit()).status == "holds"
+
+
+def test_a_parallel_run_of_the_same_state_explains_a_change_wherever_it_is_listed() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    with script.lane() as first:
+        run = script.run(state=one)
+        script.now[other]["current_turn"] = 2  # the other run is at work, in a lane listed later
+        script.end(run)
+    with script.lane() as second:
+        run = script.run(state=other)
+        script.end(run)
+    script.join(first, second)
+    assert evaluate(RULE, script.exit()).because == ()
+
+
+def test_a_run_that_its_consumer_left_may_go_on_changing_its_state() -> None:
+    script = Script()
+    one, _other = _two_checkpoints(script)
+    run = script.run(state=one)
+    script.end(run, "left")
+    script.now[one]["current_turn"] = 3
+    assert evaluate(RULE, script.exit()).because == ()
+
+
+def test_a_lone_state_is_not_observed() -> None:
+    script = Script()
+    run = script.run()
+    script.made(script.end(run), state_json())
+    assert evaluate(RULE, script.exit()).status == "not_observed"
+
+
+def test_a_state_that_is_never_seen_again_is_no_site() -> None:
+    script = Script()
+    one, _forgotten = _two_checkpoints(script)
+    script.decide(one)
+    assert evaluate(RULE, script.exit()).status == "not_observed"
