@@ -276,7 +276,17 @@ def zip_bytes(bundle: Bundle) -> bytes:
 
 def bundle_id(bundle: Bundle) -> str:
     """The SHA-256 of the manifest."""
-    return hashlib.sha256(bundle.manifest).hexdigest()
+    return sha256(bundle.manifest)
+
+
+def sha256(data: bytes) -> str:
+    """The SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def short(digest: str) -> str:
+    """A digest for people: its two ends."""
+    return f"{digest[:8]}…{digest[-4:]}"
 
 
 def _files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:

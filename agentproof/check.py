@@ -1,0 +1,401 @@
+"""The offline check of one bundle: bytes, trust and the reader's sources in, a report out.
+
+Nothing of the bundle is executed, imported or unpacked to disk. The steps, in their order; a later
+one is not made when an earlier one failed:
+
+1. members      The manifest is in its one form. Every file is listed there with its SHA-256 and size,
+                has a place in the format, and nothing else is there.
+2. encoding     Traces, states and attestations are in the one encoding and of their shape.
+3. signature    Each attestation is one good signature over the very statement that this manifest
+                gives for its role; a `recorded` one is there; one signer is trusted by the reader, and
+                as many of a role as the reader demands.
+4. environment  `pylock.toml` is what the manifest's environment renders to; the target is in it.
+5. source       The target wheel agrees with its RECORD and with its name; every loaded module is one
+                of its files; the reader holds the same wheel.
+6. claims       The states are those that the traces refer to; the evidence id and the judgement are
+                what the traces give; title and reference are those of the reproduction's header.
+   checkout, installed, replay: on request.
+
+What remains the caller's duty: to choose whom to trust and which sources are theirs; to read the
+reproduction, since it can deceive the recorder that runs in its process; and to treat what `stated`
+lists as the recorder's word.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from . import _check_content as content
+from . import _check_members as members
+from . import _check_signers as signers
+from .errors import BundleError, Exit
+from .judge import asked_in, invariants, judge
+from .models.manifest import ClaimResult, Judgement, Manifest
+from .models.projection import evidence_id
+from .models.pylock import PYLOCK, render
+from .models.report import (
+    ON_REQUEST,
+    REQUIRED,
+    BundleStatus,
+    CheckName,
+    CheckResult,
+    Difference,
+    Report,
+    ReportedClaim,
+    ReportedTarget,
+    Signer,
+    Verdict,
+)
+from .models.statement import Role
+from .models.trace import Mode, Trace
+from .source import Sources, Wheel, compare_loaded
+from .store import Bundle, Shelf, bundle_id, read_bundle, short
+from .trust import Trust
+
+Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What the reader brings; a check rests on nothing else."""
+
+    trust: Trust = field(default_factory=Trust)
+    sources: Sources = field(default_factory=Sources)
+    at: datetime | None = None
+    """The time that keys must be valid at; now when None."""
+    thresholds: Mapping[Role, int] = field(default_factory=dict)
+    """How many trusted signers of a role there must be, by distinct keys and principals."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A report, and what was read on the way to it."""
+
+    report: Report
+    bundle: Bundle | None = None
+    manifest: Manifest | None = None
+    """Set once the members match it."""
+    traces: Mapping[Mode, Trace] = field(default_factory=dict)
+    states: Mapping[str, Any] = field(default_factory=dict)  # Any: a state's JSON
+
+    @property
+    def status(self) -> BundleStatus:
+        """The one word."""
+        return self.report.status
+
+
+def check_path(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
+    """Check the bundle at `path`; one that cannot be read is INVALID.
+
+    In a repository store the authored files beside the bundle's directory are a source of the reader's:
+    a bundle that was recorded from other ones is STALE.
+
+    Raises:
+        UsageError: there is nothing at `path`.
+        CannotDoError: the operating system refuses to read it.
+    """
+    try:
+        bundle = read_bundle(path, wheels=wheels)
+    except BundleError as error:
+        return _unreadable(error, str(path))
+    return check_bundle(bundle, reader=reader, label=str(path), authored=content.authored_beside(path))
+
+
+def check_bundle(
+    bundle: Bundle,
+    *,
+    reader: Reader,
+    label: str | None = None,
+    authored: Callable[[str], bytes | None] | None = None,
+) -> Checked:
+    """Check one bundle; `authored` gives the reader's own file for one of the reproduction, if any."""
+    return _Check(bundle, reader, label, authored).run()
+
+
+def exit_code(
+    report: Report, *, expect: Literal["violated", "holds"] | None = None, allow_intact: bool = False
+) -> Exit:
+    """The exit code of DESIGN §7; a sound bundle with another verdict than the expected one is a no."""
+    if report.status == "INTACT" and not allow_intact:
+        return Exit.INTACT
+    if report.status in ("INVALID", "UNTRUSTED"):
+        return Exit.INVALID
+    if report.status == "STALE":
+        return Exit.STALE
+    if expect is not None and (report.verdict is None or report.verdict.status != expect):
+        return Exit.NO
+    return Exit.YES
+
+
+class _Check:
+    """The state of one check; each step leaves what later ones need."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        reader: Reader,
+        label: str | None,
+        authored: Callable[[str], bytes | None] | None,
+    ) -> None:
+        self.bundle = bundle
+        self.reader = reader
+        self.label = label
+        self.authored = authored
+        self.id = bundle_id(bundle)
+        self.manifest: Manifest | None = None
+        self.traces: dict[Mode, Trace] = {}
+        self.states: dict[str, Any] = {}  # Any: a state's JSON
+        self.attestations: list[signers.Attestation] = []
+        self.signers: list[Signer] = []
+        self.differences: list[Difference] = []
+        self.also: tuple[ClaimResult, ...] = ()
+        self.judged = False
+        self.hint: str | None = None
+
+    def run(self) -> Checked:
+        steps: Mapping[CheckName, Callable[[Manifest], Outcome]] = {
+            "encoding": self._encoding,
+            "signature": self._signature,
+            "environment": self._environment,
+            "source": self._source,
+            "claims": self._claims,
+        }
+        results = [_result("members", self._guarded(self._members))]
+        manifest = self.manifest
+        for name, step in steps.items():
+            if manifest is None or any(_is_fatal(result) for result in results):
+                results.append(_result(name, ("not_made", "earlier_failed", "an earlier check failed")))
+            else:
+                results.append(_result(name, self._guarded(partial(step, manifest))))
+        results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
+        return self._conclude(results)
+
+    def _guarded(self, step: Callable[[], Outcome]) -> Outcome:
+        try:
+            return step()
+        except BundleError as error:
+            self.hint = self.hint or error.hint
+            return "failed", error.reason, str(error)
+
+    # 1. members
+    def _members(self) -> Outcome:
+        manifest = members.parse_manifest(self.bundle.manifest)
+        members.hold_members(manifest, self.bundle)
+        members.hold_places(manifest)
+        self.manifest = manifest
+        count = len(self.bundle.members) + len(self.bundle.attestations) + 1
+        return "passed", None, f"{count} files match the manifest, nothing else is there"
+
+    # 2. encoding
+    def _encoding(self, manifest: Manifest) -> Outcome:
+        self.traces = members.parse_traces(manifest, self.bundle)
+        self.states = members.parse_states(self.bundle)
+        self.attestations = signers.parse_attestations(self.bundle)
+        return "passed", None, "every file is in its one form"
+
+    # 3. signature
+    def _signature(self, manifest: Manifest) -> Outcome:
+        if not self.attestations:
+            raise BundleError("no_attestation", "nobody signed this bundle: attestations/ is empty")
+        for attestation in self.attestations:
+            signers.hold_statement(attestation, manifest, self.id)
+        if not any(attestation.role == "recorded" for attestation in self.attestations):
+            raise BundleError("not_recorded", "no attestation of the role `recorded`, which `record` makes")
+        trust, at = self.reader.trust, self.reader.at or datetime.now(UTC)
+        self.signers = [signers.judge_signer(attestation, trust, at) for attestation in self.attestations]
+        trusted = [signer for signer in self.signers if signer.principals]
+        for role, needed in sorted(self.reader.thresholds.items()):
+            found = signers.count_distinct(signer for signer in trusted if signer.role == role)
+            if found < needed:
+                text = f"{found} trusted `{role}` by distinct keys and principals; {needed} demanded"
+                return "failed", "threshold", text
+        if trusted:
+            return "passed", None, signers.name_signers(trusted)
+        revoked = any(signer.detail == "revoked" for signer in self.signers)
+        if trust.given or revoked:
+            return "failed", "untrusted", signers.name_signers(self.signers)
+        self.hint = "say whom you trust: --trust FILE, or `agentproof trust add`"
+        who = ", ".join(signer.fingerprint for signer in self.signers)
+        return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
+
+    # 4. environment
+    def _environment(self, manifest: Manifest) -> Outcome:
+        content.hold_environment(manifest)
+        if self.bundle.members[PYLOCK] != render(manifest.environment):
+            raise BundleError("other_lock", "not what the manifest's environment renders to", path=PYLOCK)
+        count = len(manifest.environment.packages)
+        return "passed", None, f"{count} wheels pinned; installed as stated by the recorder"
+
+    # 5. source
+    def _source(self, manifest: Manifest) -> Outcome:
+        target = manifest.target
+        compared = self.reader.sources.compare(target)
+        self.differences = [
+            *compared.differences,
+            *content.compare_authored(manifest, self.bundle, self.authored),
+        ]
+        wheel = self._wheel(manifest)
+        if self.differences:
+            self.hint = "record again, or check against the source that it is about"
+            what = "; ".join(difference.what for difference in self.differences)
+            return "failed", "other_source", f"about another source than yours: {what}"
+        if wheel is None:
+            self.hint = "give the wheel with --wheel FILE"
+            text = f"{target.wheel} is not at hand, so neither RECORD nor the loaded modules were compared"
+            return "not_made", "wheel_absent", text
+        name = short(target.sha256)
+        if not compared.held:
+            self.hint = "compare with your own: --wheel FILE, or --known LOCK"
+            why = f" ({'; '.join(compared.silent)})" if compared.silent else ""
+            text = f"the attached wheel {name} agrees with itself; none of yours was compared with it{why}"
+            return "not_made", "no_source", text
+        where = " and ".join(compared.held)
+        return (
+            "passed",
+            None,
+            f"wheel {name} is the one in {where}; {len(manifest.loaded)} loaded modules are its files",
+        )
+
+    def _wheel(self, manifest: Manifest) -> Wheel | None:
+        """The target wheel, held to its name, its RECORD and the loaded modules."""
+        target = manifest.target
+        data = self.bundle.wheel(target.wheel)
+        if data is None:
+            data = self.reader.sources.wheel_bytes(target.sha256)
+        if data is None:
+            return None
+        wheel = content.read_target(data, target)
+        compare_loaded(manifest.loaded, wheel)
+        return wheel
+
+    # 6. claims
+    def _claims(self, manifest: Manifest) -> Outcome:
+        content.hold_traces(manifest, self.traces)
+        content.hold_states(self.traces.values(), self.states)
+        content.hold_header(manifest, self.bundle)
+        files = {member.path: member.sha256 for member in manifest.members}
+        found = evidence_id(
+            target_sha256=manifest.target.sha256,
+            reproduction={path: files[path] for path in manifest.reproduction.files},
+            traces=self.traces.values(),
+            state=self.states.__getitem__,
+        )
+        if found != manifest.evidence_id:
+            text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
+            raise BundleError("other_evidence", text)
+        recomputed = self._judge(manifest)
+        content.hold_judgement(manifest.judgement, recomputed)
+        self.judged = True
+        counts = content.count_claims(recomputed.claims)
+        return "passed", None, f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
+
+    def _judge(self, manifest: Manifest) -> Judgement:
+        asked = asked_in(manifest.judgement)
+        beyond = tuple(claim for claim in invariants(self.traces) if claim not in asked)
+        judged = partial(
+            judge,
+            traces=self.traces,
+            state=self.states.__getitem__,
+            recordings=manifest.recordings,
+            conduct=manifest.conduct,
+            isolation=manifest.isolation,
+            coverage=manifest.coverage,
+        )
+        content.hold_asked(manifest, beyond)
+        recomputed = judged(claims=asked)
+        self.also = judged(claims=beyond).claims if beyond else ()
+        return recomputed
+
+    def _conclude(self, results: list[CheckResult]) -> Checked:
+        manifest = self.manifest
+        report = Report(
+            bundle=self.label,
+            status=_status(results),
+            bundle_id=self.id,
+            evidence_id=manifest.evidence_id if manifest is not None and self.judged else None,
+            target=_target(manifest),
+            verdict=_verdict(manifest) if manifest is not None and self.judged else None,
+            checks=tuple(results),
+            signers=tuple(self.signers),
+            differences=tuple(self.differences),
+            stated=content.stated(manifest) if manifest is not None else (),
+            also=tuple(map(_reported, self.also)),
+            hint=self.hint,
+        )
+        return Checked(report, self.bundle, manifest, self.traces, self.states)
+
+
+def _is_fatal(result: CheckResult) -> bool:
+    # A sound bundle about another source than the reader's is still worth judging: it is STALE.
+    return result.status == "failed" and result.reason != "other_source"
+
+
+def _result(name: CheckName, outcome: Outcome) -> CheckResult:
+    status, reason, detail = outcome
+    return CheckResult(name=name, status=status, reason=reason, detail=detail[:4096])
+
+
+def _status(results: Iterable[CheckResult]) -> BundleStatus:
+    required = [result for result in results if result.name in REQUIRED]
+    failed = [result.reason for result in required if result.status == "failed"]
+    if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
+        return "INVALID"
+    if any(reason in ("untrusted", "threshold") for reason in failed):
+        return "UNTRUSTED"
+    if failed:
+        return "STALE"
+    return "CURRENT" if all(result.status == "passed" for result in required) else "INTACT"
+
+
+def _target(manifest: Manifest | None) -> ReportedTarget | None:
+    if manifest is None:
+        return None
+    target = manifest.target
+    return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
+
+
+def _verdict(manifest: Manifest) -> Verdict:
+    judgement = manifest.judgement
+    return Verdict(
+        status=judgement.verdict,
+        reasons=judgement.reasons,
+        claims=tuple(map(_reported, judgement.claims)),
+    )
+
+
+def _reported(claim: ClaimResult) -> ReportedClaim:
+    return ReportedClaim(
+        id=claim.id,
+        kind=claim.kind,
+        version=claim.version,
+        mode=claim.mode,
+        status=claim.status,
+        because=claim.because,
+    )
+
+
+def _unreadable(error: BundleError, label: str) -> Checked:
+    """The report about a container that could not be read."""
+    first = _result("members", ("failed", error.reason, str(error)))
+    later: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
+    results = [first, *(_result(name, later) for name in REQUIRED[1:])]
+    results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
+    return Checked(
+        Report(
+            bundle=label,
+            status="INVALID",
+            bundle_id=None,
+            evidence_id=None,
+            target=None,
+            verdict=None,
+            checks=tuple(results),
+            signers=(),
+            differences=(),
+            stated=(),
+            also=(),
+            hint=error.hint,
+        )
+    )

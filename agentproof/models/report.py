@@ -1,0 +1,112 @@
+"""What a check says: the JSON of `--json`, one object a bundle.
+
+Every key is always there; what is not known is null. Sentences (`detail`) are for people and may be
+reworded; statuses, names and reason codes are stable.
+"""
+
+from typing import Literal
+
+from ._wire import Count, Sha256, Text, Wire
+from .manifest import Finding
+from .manifest import Status as ClaimStatus
+from .statement import Role
+
+CheckName = Literal[
+    "members",
+    "encoding",
+    "signature",
+    "environment",
+    "source",
+    "claims",
+    "checkout",
+    "installed",
+    "replay",
+]
+"""The checks in their order; the first six are required (frozen)."""
+
+REQUIRED: tuple[CheckName, ...] = ("members", "encoding", "signature", "environment", "source", "claims")
+ON_REQUEST: tuple[CheckName, ...] = ("checkout", "installed", "replay")
+
+BundleStatus = Literal["CURRENT", "INTACT", "UNTRUSTED", "INVALID", "STALE"]
+
+
+class CheckResult(Wire):
+    """One check."""
+
+    name: CheckName
+    status: Literal["passed", "failed", "not_made"]
+    reason: Text | None
+    """A stable code; null where the check passed."""
+    detail: Text
+    """One sentence for people."""
+
+
+class Signer(Wire):
+    """One attestation."""
+
+    role: Role
+    key: Text
+    """The OpenSSH public key line."""
+    fingerprint: Text
+    principals: tuple[Text, ...]
+    """Whom the reader's trust knows by this key; empty where it is not trusted."""
+    detail: Text
+
+
+class ReportedTarget(Wire):
+    """The distribution under test."""
+
+    name: Text
+    version: Text
+    wheel: Text
+    sha256: Sha256
+
+
+class ReportedClaim(Wire):
+    """A claim as it was recomputed."""
+
+    id: Text
+    kind: Text
+    version: Count
+    mode: Literal["as-written", "streamed", "both"]
+    status: ClaimStatus
+    because: tuple[Finding, ...]
+
+
+class Verdict(Wire):
+    """The verdict as it was recomputed."""
+
+    status: Literal["violated", "holds", "inconclusive"]
+    reasons: tuple[Text, ...]
+    claims: tuple[ReportedClaim, ...]
+
+
+class Difference(Wire):
+    """What the bundle is about, and what the reader holds instead."""
+
+    what: Text
+    bundle: Text
+    yours: Text
+
+
+class Report(Wire):
+    """What a check says about one bundle."""
+
+    bundle: Text | None
+    """The path as the reader gave it."""
+    status: BundleStatus
+    bundle_id: Sha256 | None
+    evidence_id: Sha256 | None
+    target: ReportedTarget | None
+    verdict: Verdict | None
+    """Null unless the claims were recomputed."""
+    checks: tuple[CheckResult, ...]
+    signers: tuple[Signer, ...]
+    differences: tuple[Difference, ...]
+    """For STALE."""
+    stated: tuple[Text, ...]
+    """What rests on the recorder's word alone."""
+    also: tuple[ReportedClaim, ...]
+    """Claims that this tool could judge beyond the recorded ones; they change nothing."""
+    hint: Text | None
+    """The next step."""

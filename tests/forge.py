@@ -1,0 +1,389 @@
+"""Builds a valid bundle in memory, then lets a test break one thing and seal it again.
+
+A `Draft` is plain data: the manifest's shape, members, traces as shapes, states as documents. `seal`
+recomputes whatever the forger is said to recompute, signs with the given keys and gives the bundle:
+by default everything, so that the only thing wrong with the bundle is what the test broke.
+"""
+
+import base64
+import copy
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agentproof import __version__, signing
+from agentproof.judge import judge
+from agentproof.models import manifest as m
+from agentproof.models import pylock
+from agentproof.models._wire import encode
+from agentproof.models.projection import evidence_id
+from agentproof.models.trace import Trace
+from agentproof.source import HeldWheel, Sources, read_wheel
+from agentproof.store import Bundle
+from agentproof.trust import Trust, parse_trust
+
+REPRODUCTION = b"""# /// script
+# requires-python = ">=3.10"
+# dependencies = ["openai-agents==0.20.0"]
+#
+# [tool.agentproof]
+# title = "Approving one state approves its sibling"
+# reference = "openai/openai-agents-python#4413"
+# ///
+print("PAID 100")
+"""
+
+Shape = dict[str, Any]  # Any: a JSON document to be broken
+
+
+def key(number: int) -> signing.HeldKey:
+    """A key that is the same in every run."""
+    return signing.HeldKey(
+        Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"forge %d" % number).digest())
+    )
+
+
+REPORTER, STRANGER, MAINTAINER = key(1), key(2), key(3)
+
+
+def trust_in(*keys: signing.HeldKey, options: str = "") -> Trust:
+    """An `allowed_signers` file that names these keys."""
+    lines = [f"{name_of(each)} {options} {each.public.line}\n" for each in keys]
+    return parse_trust("".join(lines).encode(), source="reporters")
+
+
+def name_of(key: signing.HeldKey) -> str:
+    """The principal that `trust_in` gives a key."""
+    return f"{key.public.short}@example"
+
+
+def wheel(
+    files: dict[str, bytes], *, name: str = "openai_agents", version: str = "0.20.0", record: bool = True
+) -> bytes:
+    """A wheel of these files, with METADATA and a true RECORD unless one is given."""
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
+    content = {f"{info}/METADATA": metadata.encode(), **files}
+    if record:
+        content[f"{info}/RECORD"] = record_of(content, f"{info}/RECORD")
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in sorted(content.items()):
+            archive.writestr(zipfile.ZipInfo(path, (2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def record_of(files: dict[str, bytes], own: str) -> bytes:
+    """The RECORD of these files."""
+    lines = []
+    for path, data in sorted(files.items()):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{path},sha256={digest},{len(data)}\n")
+    return "".join([*lines, f"{own},,\n"]).encode()
+
+
+WHEEL_FILES = {
+    "agents/__init__.py": b"from .run import Runner\n",
+    "agents/run.py": b"class Runner: ...\n",
+    "agents/models/__init__.py": b"",
+}
+WHEEL_NAME = "openai_agents-0.20.0-py3-none-any.whl"
+WHEEL = wheel(WHEEL_FILES)
+
+
+def sources(data: bytes = WHEEL, name: str = WHEEL_NAME) -> Sources:
+    """A reader who holds this wheel."""
+    return Sources(wheels=(HeldWheel(f"./{name}", data, read_wheel(data, name)),))
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _state(approved: Sequence[str]) -> Shape:
+    return {
+        "$schemaVersion": "1.9",
+        "context": {
+            "approvals": {"pay": {"approved": list(approved), "rejected": []}},
+            "usage": {"requests": 1},
+        },
+        "original_input": "Pay 100.",
+        "temperature": 0.7,
+    }
+
+
+def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
+    streamed = mode == "streamed"
+    routed = {"routed": True} if streamed else {}
+    item = {"arguments": '{"amount": 100}', "call_id": "call_1", "name": "pay", "type": "function_call"}
+    answer = {"role": "assistant", "content": [{"type": "output_text", "text": "Paid."}], "type": "message"}
+    asked = [{"agent": "clerk", "arguments": '{"amount": 100}', "call_id": "call_1", "tool": "pay"}]
+    user = {"role": "user", "content": "Pay 100."}
+    output = {"call_id": "call_1", "output": "paid 100", "type": "function_call_output"}
+    events: list[Shape] = [
+        {"kind": "script.started", "entry": "reproduction.py"},
+        {"kind": "sdk.imported", "module": "agents"},
+        {
+            "kind": "run.started",
+            "run": "R1",
+            "agent": "clerk",
+            "streamed": streamed,
+            "input": "Pay 100.",
+            **routed,
+        },
+        {
+            "kind": "model.called",
+            "run": "R1",
+            "call": "M1",
+            "model": "__main__:Scripted",
+            "streamed": streamed,
+            "input": [user],
+            "tools": ["pay"],
+        },
+        {"kind": "model.answered", "run": "R1", "call": "M1", "output": [item]},
+        {
+            "kind": "run.ended",
+            "run": "R1",
+            "outcome": "returned",
+            "result": "Q1",
+            "last_agent": "clerk",
+            "interruptions": asked,
+            "snapshot": before,
+        },
+        {"kind": "state.made", "state": "S1", "snapshot": before, "result": "Q1"},
+        {"kind": "state.made", "state": "S2", "snapshot": before, "result": "Q1"},
+        {
+            "kind": "state.decided",
+            "state": "S1",
+            "decision": "approve",
+            "call_id": "call_1",
+            "tool": "pay",
+            "options": {},
+            "before": before,
+            "snapshot": after,
+        },
+    ]
+    if leaks:
+        events.append(
+            {
+                "kind": "state.observed",
+                "state": "S2",
+                "snapshot": after,
+                "before": before,
+                "moment": "decision",
+            }
+        )
+    resumed = {"state": "S2", "snapshot": after} if leaks else {"state": "S1", "snapshot": after}
+    events += [
+        {"kind": "run.started", "run": "R2", "agent": "clerk", "streamed": streamed, **resumed, **routed},
+        {
+            "kind": "tool.started",
+            "run": "R2",
+            "agent": "clerk",
+            "tool": "pay",
+            "tool_kind": "function",
+            "call_id": "call_1",
+            "call_id_source": "hook",
+            "arguments": '{"amount": 100}',
+            "needs_approval": True,
+        },
+        {
+            "kind": "tool.ended",
+            "run": "R2",
+            "agent": "clerk",
+            "tool": "pay",
+            "call_id": "call_1",
+            "output": "paid 100",
+            "output_type": "builtins:str",
+        },
+        {
+            "kind": "model.called",
+            "run": "R2",
+            "call": "M2",
+            "model": "__main__:Scripted",
+            "streamed": streamed,
+            "input": [user, item, output],
+            "tools": ["pay"],
+        },
+        {"kind": "model.answered", "run": "R2", "call": "M2", "output": [answer]},
+        {
+            "kind": "run.ended",
+            "run": "R2",
+            "outcome": "returned",
+            "result": "Q2",
+            "last_agent": "clerk",
+            "final_output": "Paid.",
+            "output_type": "builtins:str",
+        },
+        {"kind": "script.wrote", "stream": "stdout", "text": "PAID 100\n", "size": 9, "truncated": False},
+        {"kind": "script.ended", "outcome": "exited", "code": 0},
+    ]
+    return [{"seq": seq, **event} for seq, event in enumerate(events, start=1)]
+
+
+class Draft:
+    """A bundle in the making; every attribute may be broken before `seal`."""
+
+    def __init__(self, *, leaks: bool = True) -> None:
+        states = [encode(_state(())), encode(_state(("call_1",)))]
+        before, after = map(sha256, states)
+        self.files: dict[str, bytes] = {"reproduction.py": REPRODUCTION}
+        self.states: dict[str, bytes] = dict(zip((before, after), states, strict=True))
+        self.traces: dict[str, Shape] = {
+            mode: {
+                "format": "agentproof/trace",
+                "version": 0,
+                "mode": mode,
+                "events": _events(mode, before=before, after=after, leaks=leaks),
+            }
+            for mode in ("as-written", "streamed")
+        }
+        self.wheel: bytes | None = WHEEL
+        self.extra: dict[str, bytes] = {}
+        """Further members, which `seal` lists."""
+        self.manifest: Shape = {
+            "format": "agentproof/bundle",
+            "version": 0,
+            "target": {
+                "name": "openai-agents",
+                "version": "0.20.0",
+                "wheel": WHEEL_NAME,
+                "sha256": sha256(WHEEL),
+                "size": len(WHEEL),
+                "origin": {"kind": "index"},
+            },
+            "reproduction": {
+                "entry": "reproduction.py",
+                "files": ["reproduction.py"],
+                "title": "Approving one state approves its sibling",
+                "reference": "openai/openai-agents-python#4413",
+            },
+            "environment": {
+                "python": {"implementation": "cpython", "version": "3.12.1"},
+                "platform": {"system": "Linux", "machine": "x86_64", "libc": "glibc 2.36"},
+                "as_of": "2026-08-12",
+                "packages": [
+                    {
+                        "name": "annotated-types",
+                        "version": "0.7.0",
+                        "wheel": "annotated_types-0.7.0-py3-none-any.whl",
+                        "sha256": "1f02e8b43a8fbbc3f3e0d4f0f4bfc8131bcb4eebe8849b8e5c773f3a1c582a53",
+                        "size": 13643,
+                    },
+                    {
+                        "name": "openai-agents",
+                        "version": "0.20.0",
+                        "wheel": WHEEL_NAME,
+                        "sha256": sha256(WHEEL),
+                        "size": len(WHEEL),
+                    },
+                ],
+                "installed_files": 12,
+            },
+            "recorder": {"agentproof": __version__, "sha256": "ab" * 32},
+            "isolation": {
+                "network": "namespace",
+                "files": "landlock",
+                "user": "dropped",
+                "self_test": "refused",
+            },
+            "recordings": [
+                {"mode": mode, "trace": f"traces/{mode}.json", "repeats": 2, "agreement": "same"}
+                for mode in ("as-written", "streamed")
+            ],
+            "loaded": [
+                {
+                    "module": "agents",
+                    "path": "agents/__init__.py",
+                    "sha256": sha256(WHEEL_FILES["agents/__init__.py"]),
+                },
+                {
+                    "module": "agents.run",
+                    "path": "agents/run.py",
+                    "sha256": sha256(WHEEL_FILES["agents/run.py"]),
+                },
+            ],
+            "conduct": {},
+            "judgement": {"verdict": "holds", "claims": []},
+            "evidence_id": "00" * 32,
+            "members": [],
+        }
+
+    def copy(self) -> "Draft":
+        """An independent copy."""
+        return copy.deepcopy(self)
+
+    def event(self, kind: str, *, mode: str = "as-written", nth: int = 0) -> Shape:
+        """The nth event of a kind, to be broken in place."""
+        return [event for event in self.traces[mode]["events"] if event["kind"] == kind][nth]
+
+    def judged(self) -> "Draft":
+        """Compute the evidence id and the judgement from what the draft holds now."""
+        traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
+        states = {digest: m_from_json(data) for digest, data in self.states.items()}
+        shape = {**self.manifest, "members": []}
+        parsed = m.Manifest.from_shape(shape)
+        self.manifest["judgement"] = judge(
+            traces={trace.mode: trace for trace in traces.values()},
+            state=states.__getitem__,
+            recordings=parsed.recordings,
+            conduct=parsed.conduct,
+            isolation=parsed.isolation,
+            coverage=parsed.coverage,
+        ).to_shape()
+        self.manifest["evidence_id"] = evidence_id(
+            target_sha256=self.manifest["target"]["sha256"],
+            reproduction={path: sha256(data) for path, data in self.files.items()},
+            traces=traces.values(),
+            state=states.__getitem__,
+        )
+        return self
+
+    def members(self) -> dict[str, bytes]:
+        """The members as they are now."""
+        found = dict(self.files)
+        environment = m.Environment.from_shape(self.manifest["environment"])
+        found["pylock.toml"] = pylock.render(environment)
+        found.update({f"states/{digest}.json": data for digest, data in self.states.items()})
+        found.update({f"traces/{mode}.json": encode(shape) for mode, shape in self.traces.items()})
+        if self.wheel is not None:
+            found[f"wheels/{self.manifest['target']['wheel']}"] = self.wheel
+        return {**found, **self.extra}
+
+    def seal(self, *keys: signing.HeldKey, members: dict[str, bytes] | None = None) -> Bundle:
+        """List the members and sign the whole as `record` does, by REPORTER unless told otherwise."""
+        content = self.members() if members is None else members
+        self.manifest["members"] = [
+            {"path": path, "sha256": sha256(data), "size": len(data)}
+            for path, data in sorted(content.items())
+        ]
+        return sign(Bundle(encode(self.manifest), content), keys or (REPORTER,))
+
+
+def m_from_json(data: bytes) -> Any:  # Any: a state's JSON
+    from pydantic_core import from_json
+
+    return from_json(data)
+
+
+def sign(bundle: Bundle, keys: Iterable[signing.HeldKey] = (REPORTER,)) -> Bundle:
+    """The bundle with a `recorded` attestation by each key, and no other."""
+    return Bundle(
+        bundle.manifest,
+        bundle.members,
+        dict(signing.attest_recorded(bundle.manifest, each) for each in keys),
+        bundle.shelf,
+    )
+
+
+_VALID = Draft().judged()
+_HOLDS = Draft(leaks=False).judged()
+
+
+def draft(*, holds: bool = False) -> Draft:
+    """A valid draft: one that shows the violation, or one that holds."""
+    return (_HOLDS if holds else _VALID).copy()
