@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ._base import Event, Failure, Label
+from .probe import ProbeChecked, ProbeObserved
 from .runs import Interruption, ModelAnswered, ModelCalled, ModelFailed, RunEnded, RunStarted
 from .script import (
     Frame,
@@ -31,6 +32,8 @@ AnyEvent = Annotated[
     | ModelCalled
     | ModelFailed
     | NetworkRefused
+    | ProbeChecked
+    | ProbeObserved
     | ProcessStarted
     | RecorderFailed
     | RunEnded
@@ -64,6 +67,8 @@ __all__ = [
     "ModelFailed",
     "Moment",
     "NetworkRefused",
+    "ProbeChecked",
+    "ProbeObserved",
     "ProcessStarted",
     "RecorderFailed",
     "RunEnded",
