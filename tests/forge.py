@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic_core import from_json
 
 from agentproof import __version__, signing
 from agentproof.judge import judge
@@ -324,7 +325,7 @@ class Draft:
     def judged(self) -> "Draft":
         """Compute the evidence id and the judgement from what the draft holds now."""
         traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
-        states = {digest: m_from_json(data) for digest, data in self.states.items()}
+        states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
         self.manifest["judgement"] = judge(
@@ -362,12 +363,6 @@ class Draft:
             for path, data in sorted(content.items())
         ]
         return sign(Bundle(encode(self.manifest), content), keys or (REPORTER,))
-
-
-def m_from_json(data: bytes) -> Any:  # Any: a state's JSON
-    from pydantic_core import from_json
-
-    return from_json(data)
 
 
 def sign(bundle: Bundle, keys: Iterable[signing.HeldKey] = (REPORTER,)) -> Bundle:

@@ -14,7 +14,7 @@ LAYERS: list[set[str]] = [
     {"errors", "_files", "_limits"},
     {"models"},
     {"claims", "signing", "judge", "store", "_zip", "_secrets", "keyring", "trust"},
-    {"source", "check", "_check_members", "_check_signers", "_check_content"},
+    {"source", "check", "_check_members", "_check_signers", "_check_content", "_known"},
     {
         "_bytecode",
         "_canonical",
