@@ -320,7 +320,8 @@ class Draft:
 
     def event(self, kind: str, *, mode: str = "as-written", nth: int = 0) -> Shape:
         """The nth event of a kind, to be broken in place."""
-        return [event for event in self.traces[mode]["events"] if event["kind"] == kind][nth]
+        found: list[Shape] = [event for event in self.traces[mode]["events"] if event["kind"] == kind]
+        return found[nth]
 
     def judged(self) -> "Draft":
         """Compute the evidence id and the judgement from what the draft holds now."""
