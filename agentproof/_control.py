@@ -1,0 +1,281 @@
+"""The directory of one run: made in memory, private, gone at the end, swept when a run was killed.
+
+<base>/alive               locked as long as the run lasts
+<base>/outside             what the self-test must not be able to open
+<base>/root/               read-only copy of the reproduction
+<base>/<k>/control/        between runner and recorder, one per process that is started
+<base>/<k>/work/<mode>/    the script's working directory, empty
+<base>/<k>/home/  tmp/
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .errors import CannotDoError, RecorderError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: leftovers are known by their process alone
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX: Final = "agentproof-run-"
+_ALIVE: Final = "alive"
+
+MAX_ROOT_BYTES: Final = 16 * 2**20
+MAX_ROOT_FILES: Final = 2000
+_LEFT_OUT_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
+_LEFT_OUT_ENDINGS = (".whl", ".zip", ".pyc", ".tar.gz")
+
+
+@contextmanager
+def run_directory() -> Iterator[Path]:
+    """A new base directory, in memory where there is such a place.
+
+    Raises:
+        CannotDoError: no directory can be made.
+    """
+    sweep()
+    try:
+        base = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_parent())).resolve()
+    except OSError as error:
+        raise CannotDoError(f"no directory for the run can be made: {error}") from error
+    try:
+        # Another user (the dropped one) passes through; nobody else can list it.
+        base.chmod(0o711)
+        with (base / _ALIVE).open("wb") as alive:
+            if fcntl is not None:
+                fcntl.flock(alive, fcntl.LOCK_EX)
+            yield base
+    finally:
+        remove(base)
+
+
+def _parent() -> str:
+    memory = "/dev/shm"  # noqa: S108  (a directory of mode 0700 with a random name is made in it)
+    return memory if os.path.isdir(memory) and os.access(memory, os.W_OK | os.X_OK) else tempfile.gettempdir()
+
+
+def remove(base: Path) -> None:
+    """Remove a tree, also one whose owner made it unreadable."""
+
+    def unlock(function: object, path: str, _: object) -> None:
+        with contextlib.suppress(OSError):
+            os.chmod(os.path.dirname(path), 0o700)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+
+    shutil.rmtree(base, onerror=unlock)
+    if base.exists():
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def sweep() -> int:
+    """Remove what killed runs left, and end processes that still run in there; how many directories."""
+    count = 0
+    for parent in {_parent(), tempfile.gettempdir()}:
+        with contextlib.suppress(OSError):
+            for entry in list(os.scandir(parent)):
+                if entry.name.startswith(_PREFIX) and _is_abandoned(entry):
+                    _end_processes(entry.path)
+                    remove(Path(entry.path))
+                    count += 1
+    return count
+
+
+def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
+    """True if it is ours, its process is gone, and nobody holds its lock (as another container may)."""
+    try:
+        if not entry.is_dir(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_uid != _uid():
+            return False
+        process = int(entry.name.removeprefix(_PREFIX).partition("-")[0])
+        if process == os.getpid():
+            return False
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return _is_unlocked(os.path.join(entry.path, _ALIVE))
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _is_unlocked(path: str) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        with open(path, "rb") as alive:
+            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _uid() -> int:
+    return os.geteuid() if os.name == "posix" else 0
+
+
+def _end_processes(base: str) -> None:
+    """Kill processes whose HOME lies in `base`: below a PID namespace there are none."""
+    if not os.path.isdir("/proc/self"):
+        return
+    mark = b"HOME=" + os.fsencode(base) + b"/"
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            environment = Path("/proc", name, "environ").read_bytes()
+            if environment.startswith(mark) or b"\0" + mark in environment:
+                os.kill(int(name), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A read-only copy of the reproduction's directory."""
+
+    root: Path
+    files: dict[str, bytes]
+    only_entry: bool
+    """True if the directory was too large, and the entry alone was copied."""
+
+
+def copy_reproduction(source: Path, entry: str, target: Path) -> Copied:
+    """Copy the directory of a script, without what is no part of a reproduction.
+
+    Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
+    links that lead outside. A directory over the caps is no reproduction's own (a home, a download
+    folder): then the script alone is copied.
+
+    Raises:
+        UsageError: there is no such script.
+        CannotDoError: the copy cannot be written.
+    """
+    try:
+        content = (source / entry).read_bytes()
+    except OSError as error:
+        raise UsageError(f"reproduction {source / entry}: {error.strerror}") from error
+    try:
+        files = _read_all(source)
+        only_entry = False
+    except _TooLargeError:
+        files, only_entry = {}, True
+    files[entry] = content
+    try:
+        for name, data in files.items():
+            place = target / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            place.chmod(0o444)
+        for directory, _, _ in os.walk(target, topdown=False):
+            os.chmod(directory, 0o555)  # noqa: S103  (another user reads it; nobody writes it)
+    except OSError as error:
+        raise CannotDoError(f"the reproduction cannot be copied to {target}: {error.strerror}") from error
+    return Copied(target, files, only_entry)
+
+
+class _TooLargeError(Exception):
+    """A directory over the caps."""
+
+
+def _read_all(source: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    size = 0
+    for name, path in _files_below(source):
+        try:
+            size += path.stat().st_size
+            if size > MAX_ROOT_BYTES or len(files) >= MAX_ROOT_FILES:
+                raise _TooLargeError
+            files[name] = path.read_bytes()
+        except OSError:
+            continue  # unreadable, or just removed: the script cannot have it either
+    return files
+
+
+def _files_below(source: Path) -> Iterator[tuple[str, Path]]:
+    """Every regular file of the reproduction, sorted, by its path below `source`."""
+    root = source.resolve()
+    queue = [""]
+    seen = 0
+    while queue:
+        below = queue.pop(0)
+        try:
+            entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            if seen > 20 * MAX_ROOT_FILES:
+                raise _TooLargeError
+            name = f"{below}/{entry.name}" if below else entry.name
+            if entry.name.startswith(".") or not name.isprintable():
+                continue
+            path = Path(entry.path)
+            if entry.is_symlink():
+                path = path.resolve()
+                if not path.is_relative_to(root) or not path.is_file():
+                    continue
+            if path.is_dir():
+                if entry.name not in _LEFT_OUT_DIRECTORIES and not _is_left_out(path):
+                    queue.append(name)
+            elif path.is_file() and not entry.name.endswith(_LEFT_OUT_ENDINGS):
+                yield name, path
+
+
+def _is_left_out(directory: Path) -> bool:
+    """A bundle, or a virtual environment."""
+    return ((directory / "manifest.json").is_file() and (directory / "traces").is_dir()) or (
+        directory / "pyvenv.cfg"
+    ).is_file()
+
+
+def read_member(directory: Path, name: str, *, limit: int) -> tuple[bytes, int] | None:
+    """Up to `limit` bytes of a file that the script's processes wrote, and its whole size; None if absent.
+
+    Links are not followed, whoever placed them: the script's user may write here, and this process
+    may read more than that user.
+
+    Raises:
+        RecorderError: something else than a plain file is there.
+    """
+    path = directory / name
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecorderError(f"{name} in the control directory is not a file of the recorder's") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise RecorderError(f"{name} in the control directory is not a file of the recorder's")
+        return stream.read(limit), status.st_size
+
+
+def disk_use(directory: Path, *, limit: int) -> int:
+    """Bytes below `directory`, counted until they are more than `limit`; a file counts 4 KiB at least."""
+    total = 0
+    queue = [str(directory)]
+    while queue and total <= limit:
+        with contextlib.suppress(OSError), os.scandir(queue.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(entry.path)
+                        total += 4096
+                    else:
+                        total += max(4096, entry.stat(follow_symlinks=False).st_blocks * 512)
+    return total
