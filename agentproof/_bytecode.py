@@ -1,128 +1,195 @@
 """Bytecode of an environment's verified sources: compiled once per lock, hash-checked on each use.
 
-A forged `.pyc` runs while every source is clean, so none is ever taken from where it lies. The
-interpreter compiles the verified sources itself, running nothing of them; the result is kept as one
-archive per lock, and each use unpacks it, after its SHA-256 was checked, below a fresh pycache prefix.
-The files are PEP 552 unchecked-hash ones: valid whatever the time stamps of the new copies, and not
-judged again by Python, since they were by us.
+A forged `.pyc` runs while every source is clean, so none is ever taken from where it lies, neither
+beside the environment's sources nor beside the standard library's. The interpreter compiles the
+sources itself, running nothing of them. The result is kept as one archive; each use checks the
+archive's seal and unpacks it below a fresh pycache prefix. The files are PEP 552 unchecked-hash
+ones: valid whatever the time stamps of the new copies, and not judged again by Python.
 
-    <cache>/bytecode/<key>.zip   stored, not compressed: paths relative to site-packages
-    <cache>/bytecode/<key>.json  its SHA-256
+    <cache>/bytecode/<key>   sealed: one line of JSON, [path relative to the sources, size], …; then the files
 """
 
 import hashlib
-import io
+import json
 import os
 import subprocess
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from . import _seal
 from ._files import write_atomic
 from ._pythons import Interpreter
-from .errors import CannotDoError, FormatError
-from .models._wire import Count, Sha256, Wire
+from .errors import CannotDoError
 from .models.manifest import Package
 
 _SECONDS: Final = 600
 
+_NOT_LIBRARY: Final = frozenset(
+    (
+        "site-packages",
+        "dist-packages",
+        "test",
+        "tests",
+        "idlelib",
+        "lib2to3",
+        "ensurepip",
+        "turtledemo",
+        "tkinter",
+    )
+)
+"""Directories of the standard library that hold no library, or much that no agent imports."""
 
-class _Index(Wire):
-    """What an archive must be."""
 
-    key: Sha256
-    sha256: Sha256
-    files: Count
+@dataclass(frozen=True)
+class _Tree:
+    """A directory of sources."""
+
+    root: Path
+    label: str
+    """What the compiled files call `root`; the import system puts the real path in as it loads them."""
+    key: str
+    """SHA-256 of all that the compiled files depend on."""
+    sources: tuple[str, ...]
+    """Relative to `root`."""
 
 
 def provide(
     *,
     prefix: Path,
     site_packages: Path,
-    python: Path,
     interpreter: Interpreter,
     packages: tuple[Package, ...],
     cache: Path,
     progress: Callable[[str], None],
-) -> int:
-    """Fill the fresh directory `prefix` with the bytecode of `site_packages`; the number of files.
+) -> None:
+    """Fill the fresh directory `prefix` with the bytecode of `site_packages` and the standard library.
 
-    The caller has verified `site_packages` just now.
+    The caller has verified `site_packages` just now; the interpreter itself is taken as installed.
     """
-    key = _key(interpreter, packages)
-    # What `importlib.util.cache_from_source` makes of a source's path below a pycache prefix.
-    target = prefix / site_packages.relative_to(site_packages.anchor)
-    kept = _kept(cache, key)
-    if kept is None:
-        progress("compiling bytecode (once for this lock)")
-        _compile(python, prefix=prefix, site_packages=site_packages)
-        kept = _packed(target)
+    for tree in (_library(interpreter), _environment(interpreter, packages, site_packages)):
+        # What `importlib.util.cache_from_source` makes of a source's path below a pycache prefix.
+        target = prefix / tree.root.relative_to(tree.root.anchor)
+        kept = _kept(cache, tree)
+        if kept is not None:
+            _unpack(kept, target)
+            continue
+        progress(f"compiling {len(tree.sources)} files of {tree.label} (once)")
+        _compile(interpreter.path, tree, prefix)
         try:
-            _keep(cache, key, kept)
+            _keep(cache, tree, _packed(target))
         except CannotDoError:  # a read-only cache costs time, not the recording
             progress("the bytecode cannot be kept: the cache is not writable")
-        return sum(1 for _ in target.rglob("*.pyc"))
-    return _unpack(kept, target)
 
 
-def _key(interpreter: Interpreter, packages: tuple[Package, ...]) -> str:
-    """Everything that the compiled files depend on."""
-    facts = [str(interpreter.path), interpreter.version, interpreter.tags[0]]
-    return hashlib.sha256("\n".join([*facts, *(package.sha256 for package in packages)]).encode()).hexdigest()
+def _digest(facts: Iterable[object]) -> str:
+    return hashlib.sha256("\n".join(str(fact) for fact in facts).encode()).hexdigest()
 
 
-def _compile(python: Path, *, prefix: Path, site_packages: Path) -> None:
-    command = [
-        *(str(python), "-I", "-S", "-X", f"pycache_prefix={prefix}", "-m", "compileall", "-qq"),
-        *("-j", str(os.cpu_count() or 1), "--invalidation-mode", "unchecked-hash"),
-        # The import system puts the real path in when it loads the file; here none of this machine's is kept.
-        *("-s", str(site_packages), "-p", "site-packages", str(site_packages)),
-    ]
+def _environment(interpreter: Interpreter, packages: tuple[Package, ...], site_packages: Path) -> _Tree:
+    facts = [interpreter.version, interpreter.tags[0], *(package.sha256 for package in packages)]
+    return _Tree(site_packages, "site-packages", _digest(facts), tuple(_sources(site_packages, frozenset())))
+
+
+def _library(interpreter: Interpreter) -> _Tree:
+    root = interpreter.library
+    sources = tuple(_sources(root, _NOT_LIBRARY))
+    facts: list[object] = [interpreter.version, interpreter.tags[0]]
+    for source in sources:
+        status = os.stat(os.path.join(root, source))
+        facts.append((source, status.st_size, status.st_mtime_ns))
+    return _Tree(root, "stdlib", _digest(facts), sources)
+
+
+def _sources(root: Path, without: frozenset[str]) -> Iterator[str]:
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if name not in without and name != "__pycache__")
+        base = os.path.relpath(directory, root)
+        for name in sorted(files):
+            if name.endswith(".py"):
+                yield name if base == "." else os.path.join(base, name)
+
+
+# Runs under the observed interpreter, without site-packages: standard library only, Python 3.10 and newer.
+_COMPILER: Final = """
+import importlib.util, os, py_compile, sys
+root, label = sys.argv[1:]
+for name in sys.stdin.read().split("\\0"):
+    path = os.path.join(root, name)
     try:
-        # Exit status 1 means that some file is no Python of this version, which is its own affair.
-        subprocess.run(
-            command, capture_output=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL, env={}
-        )
+        py_compile.compile(path, importlib.util.cache_from_source(path), label + "/" + name, doraise=True,
+                           invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    except (py_compile.PyCompileError, OSError, ValueError, RecursionError):
+        pass  # a template, or of another Python: its importer would be told the same
+"""
+
+
+def _compile(python: Path, tree: _Tree, prefix: Path) -> None:
+    command = [
+        *(str(python), "-I", "-S", "-W", "ignore", "-X", f"pycache_prefix={prefix}", "-c", _COMPILER),
+        *(str(tree.root), tree.label),
+    ]
+    shards = os.cpu_count() or 1
+    running = []
+    try:
+        for shard in range(shards):
+            names = "\0".join(tree.sources[shard::shards])
+            child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}
+            )
+            running.append(child)
+            assert child.stdin is not None  # noqa: S101 - a pipe was asked for
+            child.stdin.write(names.encode("utf-8", "surrogateescape"))
+            child.stdin.close()
+        for child in running:
+            if child.wait(timeout=_SECONDS) != 0:
+                raise CannotDoError(f"{python} cannot compile {tree.label} (exit status {child.returncode})")
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotDoError(f"{python} cannot compile the environment: {error}") from error
+        raise CannotDoError(f"{python} cannot compile {tree.label}: {error}") from error
+    finally:
+        for child in running:
+            child.kill()
+            child.wait()
 
 
 def _packed(directory: Path) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for path in sorted(directory.rglob("*.pyc")):
-            archive.writestr(zipfile.ZipInfo(path.relative_to(directory).as_posix()), path.read_bytes())
-    return buffer.getvalue()
+    """All compiled files below `directory` as one archive."""
+    files, contents = [], []
+    for path in sorted(directory.rglob("*.pyc")):
+        contents.append(path.read_bytes())
+        files.append([path.relative_to(directory).as_posix(), len(contents[-1])])
+    return b"".join([json.dumps(files).encode(), b"\n", *contents])
 
 
-def _keep(cache: Path, key: str, archive: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        files = len(opened.namelist())
-    write_atomic(cache / f"{key}.zip", archive)
-    index = _Index(key=key, sha256=hashlib.sha256(archive).hexdigest(), files=files)
-    write_atomic(cache / f"{key}.json", index.to_bytes())
+def _keep(cache: Path, tree: _Tree, archive: bytes) -> None:
+    sealed = _seal.seal(archive, what=f"bytecode {tree.key}")
+    if sealed is not None:
+        write_atomic(cache / tree.key, sealed)
 
 
-def _kept(cache: Path, key: str) -> bytes | None:
+def _kept(cache: Path, tree: _Tree) -> bytes | None:
     try:
-        index = _Index.from_bytes((cache / f"{key}.json").read_bytes())
-        archive = (cache / f"{key}.zip").read_bytes()
-    except (OSError, FormatError):
+        return _seal.unseal((cache / tree.key).read_bytes(), what=f"bytecode {tree.key}")
+    except OSError:
         return None
-    return archive if index.key == key and hashlib.sha256(archive).hexdigest() == index.sha256 else None
 
 
-def _unpack(archive: bytes, target: Path) -> int:
+def _unpack(archive: bytes, target: Path) -> None:
+    """Write the files of an archive that was sealed by us."""
+    head, _, _ = archive.partition(b"\n")
+    position = len(head) + 1
+    view = memoryview(archive)
     made: set[str] = set()
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        infos = opened.infolist()
-        for info in infos:
-            directory, _, name = info.filename.rpartition("/")
-            path = os.path.join(target, directory)
-            if directory not in made:
-                os.makedirs(path, exist_ok=True)
-                made.add(directory)
-            with open(os.path.join(path, name), "xb", buffering=0) as stream:
-                stream.write(opened.read(info))
-    return len(infos)
+    for name, size in json.loads(head):
+        path = os.path.join(target, name)
+        directory = os.path.dirname(path)
+        if directory not in made:
+            os.makedirs(directory, exist_ok=True)
+            made.add(directory)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.write(descriptor, view[position : position + size])
+        finally:
+            os.close(descriptor)
+        position += size

@@ -13,6 +13,7 @@ Rules:
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ except ImportError:  # Windows: leftovers are recognised by their age alone
 _PREFIX: Final = "agentproof-env-"
 _ALIVE: Final = "alive"
 _SECONDS: Final = 600
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a directory of our own in it
+_PLENTY: Final = 2 * 2**30
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,6 @@ def prepare(
         _bytecode.provide(
             prefix=pycache,
             site_packages=site_packages,
-            python=lock.python.path,
             interpreter=lock.python,
             packages=lock.packages,
             cache=store.cache / "bytecode",
@@ -162,10 +164,25 @@ def _install(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: list[str
             )
 
 
+def _places() -> list[Path]:
+    """Where environments may be built, the preferred place first.
+
+    In memory when there is plenty: an environment is some 6,000 small files that live for seconds, and
+    making them costs 0.15 s there and 0.5 to 2.5 s on the disks tried.
+    """
+    places = [Path(tempfile.gettempdir())]
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            room = os.statvfs(_MEMORY)
+            if room.f_bavail * room.f_frsize >= _PLENTY and not room.f_flag & (os.ST_NOEXEC | os.ST_RDONLY):
+                places.insert(0, _MEMORY)
+    return places
+
+
 @contextmanager
 def _own_directory() -> Iterator[Path]:
     """A new directory that others may traverse, marked as alive by a lock that dies with this process."""
-    base = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    base = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_places()[0]))
     try:
         base.chmod(0o755)
         with (base / _ALIVE).open("wb") as alive:
@@ -193,7 +210,7 @@ def sweep() -> int:
     if fcntl is None:
         return 0
     count = 0
-    for base in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for base in (found for place in _places() for found in place.glob(f"{_PREFIX}*")):
         try:
             if base.is_symlink() or base.stat().st_uid != os.getuid():
                 continue

@@ -21,13 +21,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from . import _download, _index, _resolve
+from . import _download, _index, _resolve, _seal
 from ._files import read_bounded, write_atomic
 from ._pythons import Interpreter
 from ._resolve import Pinned
 from ._wheelfile import MAX_WHEEL_BYTES, WheelFile, read_wheel
 from ._wheels import Provenance, WheelStore
-from .errors import CannotDoError, FormatError, UsageError
+from .errors import CannotDoError, UsageError
 from .models._wire import Sha256, Text, Wire
 from .models.manifest import Date, Environment, Origin, Package, Platform, Python, Target
 
@@ -241,16 +241,18 @@ def _key(job: _Job, settings: _index.IndexSettings) -> _Key:
 
 
 def _cache_path(store: WheelStore, key: _Key) -> Path:
-    return store.cache / "locks" / f"{hashlib.sha256(key.to_bytes()).hexdigest()}.json"
+    return store.cache / "locks" / f"{hashlib.sha256(key.to_bytes()).hexdigest()}"
 
 
 def _from_cache(job: _Job, *, offline: bool) -> Lock | None:
     """The kept lock, when it is whole and all its wheels are here."""
     key = _key(job, _index.index_settings())
     try:
-        record = _Record.from_bytes(_cache_path(job.store, key).read_bytes())
-    except (OSError, FormatError):
-        record = None
+        sealed = _cache_path(job.store, key).read_bytes()
+    except OSError:
+        sealed = b""
+    kept = _seal.unseal(sealed, what="lock")
+    record = _Record.from_bytes(kept) if kept is not None else None
     if record is None or record.key != key:
         if offline:
             raise CannotDoError(
@@ -317,7 +319,9 @@ def _resolved(job: _Job, *, offline: bool) -> Lock:
     if day < _today():
         key = _key(job, settings)
         record = _Record(key=key, target=result.target, packages=result.packages, as_of=day.isoformat())
-        write_atomic(_cache_path(job.store, key), record.to_bytes())
+        sealed = _seal.seal(record.to_bytes(), what="lock")
+        if sealed is not None:
+            write_atomic(_cache_path(job.store, key), sealed)
     return result
 
 

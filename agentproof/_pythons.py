@@ -8,6 +8,7 @@ version that is not selected, the installed versions are offered to uv by `PYENV
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +24,7 @@ from packaging.tags import sys_tags
 from packaging.version import InvalidVersion, Version
 
 from . import _index
+from ._wheels import cache_root
 from .errors import CannotDoError, UsageError
 from .models.manifest import Platform
 
@@ -43,6 +45,8 @@ class Interpreter:
     """The full version, such as `3.12.1`."""
     implementation: str
     """`cpython`."""
+    library: Path
+    """The directory of its standard library."""
     platform: Platform
     tags: tuple[str, ...]
     """The wheel tags that it takes, best first (PEP 425)."""
@@ -72,6 +76,10 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
                 f"--python {request}: no such file", hint="give a version such as 3.12, or a path"
             )
         return _inspected(path, requires)
+    if re.fullmatch(r"\d+(\.\d+)+", request) and Version(request) < OLDEST:
+        raise UsageError(
+            f"--python {request}: the recorder needs {OLDEST} or newer", hint="choose another with --python"
+        )
     try:
         wanted = SpecifierSet(f"=={request}.*" if request.count(".") < 2 else f"=={request}")
     except InvalidSpecifier:
@@ -103,25 +111,11 @@ def _satisfies(version: str, requires: SpecifierSet) -> bool:
 
 
 def _found_by_uv(request: str, *, why: str) -> Path:
-    """Ask uv, first as the machine is set up, then with every pyenv version un-hidden."""
-    first = _uv_find(request, selected=None)
-    if isinstance(first, Path):
-        return first
+    """Ask uv, with every version of pyenv un-hidden."""
     versions = _pyenv_versions()
-    if versions:
-        second = _uv_find(request, selected=":".join(versions))
-        if isinstance(second, Path):
-            return second
-    here = f"pyenv has {', '.join(versions)}; " if versions else ""
-    raise CannotDoError(
-        f"{why}: no such Python on this machine",
-        hint=f"{here}install one (`uv python install {request}`, or pyenv and PYENV_VERSION=<version>) or "
-        "choose another with --python",
-    )
-
-
-def _uv_find(request: str, *, selected: str | None) -> Path | None:
-    environment = {"PYENV_VERSION": selected} if selected else {}
+    environment = {"UV_CACHE_DIR": str(cache_root() / "uv")}
+    if versions and not os.environ.get("PYENV_VERSION"):
+        environment["PYENV_VERSION"] = ":".join(versions)
     done = _index.run_uv(
         # --system: a venv that happens to be active is no base for another.
         ["python", "find", "--system", "--no-python-downloads", "--no-project", request],
@@ -129,7 +123,14 @@ def _uv_find(request: str, *, selected: str | None) -> Path | None:
         seconds=_PROBE_SECONDS,
     )
     path = Path(done.stdout.strip())
-    return path if done.returncode == 0 and path.is_file() else None
+    if done.returncode == 0 and path.is_file():
+        return path
+    here = f"pyenv has {', '.join(versions)}; " if versions else ""
+    raise CannotDoError(
+        f"{why}: no such Python on this machine",
+        hint=f"{here}install one (`uv python install {request}`, or pyenv and PYENV_VERSION=<version>) or "
+        "choose another with --python",
+    )
 
 
 def _pyenv_versions() -> list[str]:
@@ -178,6 +179,7 @@ def _own() -> Interpreter:
         {
             "version": platform.python_version(),
             "implementation": sys.implementation.name,
+            "library": sysconfig.get_path("stdlib"),
             "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
             "system": platform.system(),
             "machine": platform.machine(),
@@ -194,7 +196,7 @@ from packaging.tags import sys_tags
 json.dump({
     "executable": getattr(sys, "_base_executable", sys.executable),
     "version": platform.python_version(), "implementation": sys.implementation.name,
-    "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    "library": sysconfig.get_path("stdlib"), "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
     "system": platform.system(), "machine": platform.machine(),
     "tags": [str(tag) for tag in sys_tags()],
 }, sys.stdout)
@@ -216,10 +218,15 @@ def _inspect(path: Path) -> Interpreter:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotDoError(f"{path} cannot be run: {error}", hint="choose another with --python") from error
     except json.JSONDecodeError as error:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        said = done.stderr.decode(errors="replace").strip()
+        if said.startswith("pyenv:"):
+            raise CannotDoError(
+                f"{path} is a shim of pyenv for a version that is not selected",
+                hint="set PYENV_VERSION=<version>, or give --python a version number",
+            ) from error
+        last = said.splitlines()[-1][:200] if said else "it printed no facts"
         raise CannotDoError(
-            f"{path} is no Python {OLDEST} or newer: {said[-1] if said else 'it printed no facts'}",
-            hint="choose another with --python",
+            f"{path} is no Python {OLDEST} or newer: {last}", hint="choose another with --python"
         ) from error
     return _made(Path(facts["executable"] or path), facts)
 
@@ -238,6 +245,7 @@ def _made(path: Path, facts: dict[str, object]) -> Interpreter:
         path=path,
         version=version,
         implementation=implementation,
+        library=Path(str(facts["library"])),
         platform=Platform(system=str(facts["system"]), machine=str(facts["machine"]), libc=_libc(tags)),
         tags=tuple(str(tag) for tag in tags),
     )

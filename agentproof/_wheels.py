@@ -4,10 +4,11 @@ Rules:
 1. A wheel is hashed when it goes in and each time it comes out; one that differs is taken for absent.
 2. An entry appears whole, by one rename; processes may fill the store side by side.
 3. Provenance is what this machine saw: `index` (served by the user's package index under the name of
-   that project) or `file`. Nothing that comes in a bundle ever gives provenance. No URL is kept.
+   that project) or `file`. Nothing that comes in a bundle ever gives provenance. No URL is kept. It is
+   sealed; in a store that was copied from elsewhere the wheels are good and their origin is unknown.
 
     <root>/wheels/<sha256>/<file name>.whl
-    <root>/wheels/<sha256>/provenance.json
+    <root>/wheels/<sha256>/provenance
 """
 
 import contextlib
@@ -23,11 +24,12 @@ from typing import Final, Literal
 
 import platformdirs
 
+from . import _seal
 from ._files import write_atomic
-from .errors import CannotDoError, FormatError
+from .errors import CannotDoError
 from .models._wire import Text, Wire
 
-_PROVENANCE: Final = "provenance.json"
+_PROVENANCE: Final = "provenance"
 _CHUNK: Final = 2**20
 
 
@@ -76,7 +78,7 @@ class WheelStore:
         if path is None or _digest(path) != sha256:
             return None
         with contextlib.suppress(OSError):  # a read-only store
-            os.utime(path)  # what `prune` goes by
+            os.utime(path.with_name(_PROVENANCE))  # what `prune` goes by
         return path
 
     def read(self, sha256: str) -> bytes:
@@ -97,9 +99,11 @@ class WheelStore:
     def provenance(self, sha256: str) -> Provenance | None:
         """How this machine got that wheel; None when it does not know."""
         try:
-            return Provenance.from_bytes((self.root / sha256 / _PROVENANCE).read_bytes())
-        except (OSError, FormatError):
+            sealed = (self.root / sha256 / _PROVENANCE).read_bytes()
+        except OSError:
             return None
+        data = _seal.unseal(sealed, what=f"wheel {sha256}")
+        return Provenance.from_bytes(data) if data is not None else None
 
     def add(self, source: Path | bytes, *, name: str, provenance: Provenance) -> Path:
         """Copy a wheel in under its own digest; a wheel once served by an index stays so.
@@ -151,10 +155,10 @@ class WheelStore:
         known = self.provenance(sha256)
         if self.get(sha256) is not None:
             if provenance.origin == "index" and known != provenance:
-                write_atomic(final / _PROVENANCE, provenance.to_bytes())
+                write_atomic(final / _PROVENANCE, _sealed(provenance, sha256))
         else:
             incoming.path.chmod(0o644)
-            incoming.path.with_name(_PROVENANCE).write_bytes(provenance.to_bytes())
+            incoming.path.with_name(_PROVENANCE).write_bytes(_sealed(provenance, sha256))
             incoming.path.parent.chmod(0o755)
             _replace_directory(incoming.path.parent, final)
         incoming.sha256 = sha256
@@ -187,7 +191,7 @@ class WheelStore:
             if path is None:
                 continue
             try:
-                facts = path.stat()
+                facts, used = path.stat(), path.with_name(_PROVENANCE).stat()
             except OSError:
                 continue
             found.append(
@@ -195,7 +199,7 @@ class WheelStore:
                     sha256=name,
                     path=path,
                     size=facts.st_size,
-                    used=facts.st_mtime,
+                    used=used.st_mtime,
                     provenance=self.provenance(name),
                 )
             )
@@ -212,6 +216,10 @@ class Incoming:
         """Set when it is in."""
         self.stored = path
         """Where it is once it is in."""
+
+
+def _sealed(provenance: Provenance, sha256: str) -> bytes:
+    return _seal.seal(provenance.to_bytes(), what=f"wheel {sha256}") or b""
 
 
 def _replace_directory(source: Path, final: Path) -> None:
