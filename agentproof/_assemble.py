@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pydantic_core
 
@@ -21,6 +21,11 @@ from .store import Bundle
 
 RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
 """Names at the top of a bundle that a reproduction's own files cannot have."""
+
+
+Agreement = Literal["same", "order", "differ", "single"]
+AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "differ")
+"""From best to worst."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
 
     traces = {mode: each.trace for mode, (each, _) in canonical.items()}
     recordings = tuple(recording for _, recording in canonical.values())
+    coverage = _coverage(raw)
     conduct = _conduct(raw, allowed=recipe.allow_sdk_changes)
 
     def state(digest: Sha256) -> Any:  # Any: a state's JSON
@@ -94,13 +100,14 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         recordings=recordings,
         loaded=_loaded(raw),
         conduct=conduct,
-        coverage=_coverage(raw),
+        coverage=coverage,
         judgement=judge.judge(
             traces=traces,
             state=state,
             recordings=recordings,
             conduct=conduct,
             isolation=recipe.isolation,
+            coverage=coverage,
         ),
         evidence_id=evidence_id(
             target_sha256=recipe.lock.target.sha256,
@@ -132,7 +139,8 @@ def _canonical(mode: Mode, raw: Sequence[RawRecording]) -> tuple[Canonical, mani
     ]
     first = all_of_them[0]
     compared = [agreement(first, other) for other in all_of_them[1:]]
-    worst = max((word for word, _ in compared), key=("same", "order", "differ").index, default="single")
+    words: list[Agreement] = [word for word, _ in compared]
+    worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
     differences = next((pointers for word, pointers in compared if word == "differ"), ())
     return first, manifest.Recording(
         mode=mode,

@@ -13,6 +13,7 @@ import click
 from . import claims
 from .judge import explain_reason
 from .models.manifest import ClaimResult, Finding, Manifest
+from .models.report import ON_REQUEST, Report
 
 _LABEL = 12
 _CLAIM = 20
@@ -97,6 +98,89 @@ def render_recorded(
     for path in paths:
         size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
         yield f"  {'wrote':<{_LABEL}}{path}{size}"
+
+
+_MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_made": ("\N{EN DASH}", "yellow")}
+_WORDS = {"CURRENT": "green", "INTACT": "yellow", "UNTRUSTED": "red", "INVALID": "red", "STALE": "yellow"}
+
+
+def render_report(report: Report) -> Iterator[str]:
+    """What a check prints about one bundle: a line a check, then the word and what it means."""
+    requested = [check for check in report.checks if check.name in ON_REQUEST]
+    for check in report.checks:
+        if check in requested and check.status == "not_made":
+            continue
+        mark, colour = _MARKS[check.status]
+        detail = printable(check.detail)
+        if check.status == "not_made":
+            detail = f"not checked: {detail}"
+        yield f"  {click.style(mark, fg=colour)} {check.name:<{_LABEL}} {detail}"
+    left = [check.name for check in requested if check.status == "not_made"]
+    if left:
+        yield f"  \N{EN DASH} {', '.join(left)}: on request"
+    for difference in report.differences:
+        yield f"    {printable(difference.what)}"
+        yield f"      the bundle  {printable(difference.bundle)}"
+        yield f"      yours       {printable(difference.yours)}"
+    yield f"{click.style(report.status, fg=_WORDS[report.status], bold=True)}: {_meaning(report)}"
+    if report.hint is not None:
+        yield f"  next: {printable(report.hint)}"
+
+
+def render_summary(reports: Iterable[Report]) -> str:
+    """One line for many bundles."""
+    counts: dict[str, int] = {}
+    for report in reports:
+        counts[report.status] = counts.get(report.status, 0) + 1
+    total = sum(counts.values())
+    return f"{total} bundles: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+
+
+def _meaning(report: Report) -> str:
+    target = report.target
+    what = f"{target.name} {target.version}" if target else "its SDK"
+    failed = next((check for check in report.checks if check.status == "failed"), None)
+    match report.status:
+        case "CURRENT":
+            return f"this bundle matches the {what} that you hold; it {_shows(report)}"
+        case "INTACT":
+            missing = [check.name for check in report.checks if check.status == "not_made"]
+            unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
+            return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
+        case "UNTRUSTED":
+            return "no signer of this bundle is among those that you trust"
+        case "STALE":
+            return f"a sound bundle about another source than yours; it {_shows(report)}"
+        case _:
+            return f"do not believe this bundle ({failed.reason if failed else 'damaged'})"
+
+
+def _shows(report: Report) -> str:
+    verdict = report.verdict
+    if verdict is None:
+        return "was not judged"
+    if verdict.status == "inconclusive":
+        return f"is inconclusive: {'; '.join(explain_reason(code) for code in verdict.reasons)}"
+    violated = list(dict.fromkeys(claim.id for claim in verdict.claims if claim.status == "violated"))
+    if not violated:
+        return "shows no violation"
+    plural = "s" if len(violated) > 1 else ""
+    return f"shows {len(violated)} violation{plural} ({', '.join(violated)})"
+
+
+def report_json(report: Report) -> str:
+    """One line of JSON."""
+    return json.dumps(report.to_shape(), sort_keys=True, ensure_ascii=False)
+
+
+def recorded_json(report: Report, *, directory: Path | None, archive: Path | None) -> str:
+    """The report of a recording's own bundle, with the paths that were written."""
+    shape = {
+        **report.to_shape(),
+        "bundle": str(directory) if directory is not None else None,
+        "artifact": str(archive) if archive is not None else None,
+    }
+    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
 
 
 def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:

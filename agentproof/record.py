@@ -16,13 +16,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from . import _environment, _isolation, _lock, _pythons, _runner, _wheels, signing
-from ._assemble import Assembled, Recipe, assemble
+from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
 from ._files import read_bounded, write_atomic
 from ._place import Place, check_writable, place_for, store_above
 from ._secrets import find_secrets, host_secrets
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
-from .models.manifest import Manifest
+from .models.manifest import Isolation, Manifest
 from .store import Bundle, bundle_id, read_bundle, write_directory, zip_bytes
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
@@ -95,8 +95,8 @@ def record(request: Request, *, key: signing.PrivateKey, story: Story) -> Record
     header = read_header(source, path=str(request.script))
     _check_compiles(source, request.script)
     lock = _locked(request, header, story)
-    wheel = _wheels.default_store()
-    with _environment.prepare(lock, wheel, progress=story.working) as environment:
+    wheels = _wheels.default_store()
+    with _environment.prepare(lock, wheels, progress=story.working) as environment:
         story.done(
             "built",
             f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
@@ -128,7 +128,7 @@ def record(request: Request, *, key: signing.PrivateKey, story: Story) -> Record
             arguments=request.arguments,
             files=run.files,
             header=header,
-            wheel=wheel.read(lock.target.sha256),
+            wheel=wheels.read(lock.target.sha256),
             allow_sdk_changes=request.allow_sdk_changes,
         ),
         run.repeats,
@@ -304,10 +304,10 @@ def _write_directory(recorded: Recorded, place: Place, *, replace: bool) -> Path
     return None
 
 
-def _isolation_line(isolation: object) -> str:
-    network, files = getattr(isolation, "network", ""), getattr(isolation, "files", "")
-    tested = getattr(isolation, "self_test", "").replace("_", " ")
-    return f"network: {network} (self-test: {tested}); files: {files}"
+def _isolation_line(isolation: Isolation) -> str:
+    tested = isolation.self_test.replace("_", " ")
+    user = "; user: dropped" if isolation.user == "dropped" else ""
+    return f"network: {isolation.network} (self-test: {tested}); files: {isolation.files}{user}"
 
 
 def _ran_line(document: Manifest, seconds: float) -> str:
@@ -317,9 +317,7 @@ def _ran_line(document: Manifest, seconds: float) -> str:
         "differ": "repeats differ",
         "single": "not repeated",
     }
-    worst = max(
-        (each.agreement for each in document.recordings), key=("single", "same", "order", "differ").index
-    )
+    worst = max((each.agreement for each in document.recordings), key=AGREEMENTS.index)
     modes = ", ".join(f"{each.mode} \N{MULTIPLICATION SIGN}{each.repeats}" for each in document.recordings)
     return f"{modes} in {seconds:.1f} s: {words[worst]}"
 

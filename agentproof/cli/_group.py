@@ -64,7 +64,7 @@ class _Group(click.Group):
             raise
         except BrokenPipeError:
             # Somebody downstream (`head`) has read enough; python must not complain about it at exit.
-            sys.stdout = None  # type: ignore[assignment]  # documented way to keep the flush from failing
+            sys.stdout = None  # the documented way to keep the flush at exit from failing
             ctx.exit(Exit.CANNOT)
         except Exception:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
             traceback.print_exc()

@@ -104,7 +104,9 @@ def record(
     """
     from .. import _render, _runner, keyring, signing
     from .. import record as recording
+    from ..check import check_bundle
     from ..errors import Exit
+    from .check import own_reader
 
     request = recording.Request(
         script=script,
@@ -132,7 +134,8 @@ def record(
     written = recording.write(recorded, request, output=output, replace=replace)
     document = recorded.manifest
     if as_json:
-        click.echo(_render.recorded_json(recorded, written))
+        report = check_bundle(recorded.bundle, reader=own_reader()).report
+        click.echo(_render.recorded_json(report, directory=written.directory, archive=written.archive))
     else:
         paths = [path for path in (written.directory, written.archive) if path is not None]
         mine = " (you)" if key is None else f" ({key})"

@@ -28,19 +28,17 @@ FILES = {
     "trace": ("agentproof.models.trace", "Trace"),
     "statement": ("agentproof.models.statement", "Statement"),
     "envelope": ("agentproof.models.statement", "Envelope"),
-    "report": ("agentproof.models.report", "CheckReport"),
+    "report": ("agentproof.models.report", "Report"),
 }
 """Each schema's name, and the model that it is generated from."""
 
 
 class _Generator(GenerateJsonSchema):
-    """An optional field is absent or has a value; it is never null (rule 2 of the encoding)."""
-
-    def nullable_schema(self, schema: core_schema.NullableSchema) -> Schema:
-        return self.generate_inner(schema["schema"])
+    """A field with a default is absent or has another value; it is never null (rule 2 of the encoding)."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
-        return self.generate_inner(schema["schema"])
+        inner = schema["schema"]
+        return self.generate_inner(inner["schema"] if inner["type"] == "nullable" else inner)
 
 
 def schemas() -> dict[str, bytes]:

@@ -1,0 +1,202 @@
+"""`agentproof check-current-bundle`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import click
+
+from ._group import examples
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..check import Reader
+    from ..models.statement import Role
+
+
+@examples(
+    "agentproof check-current-bundle report.agentproof.zip --trust reporters",
+    "agentproof check-current-bundle bundles/ --trust bundles/allowed_signers",
+    "agentproof check-current-bundle report.agentproof.zip --wheel openai_agents-0.20.0-py3-none-any.whl",
+)
+@click.command(name="check-current-bundle")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--trust",
+    "trust_files",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Whom you trust: an OpenSSH allowed_signers file or public keys, one a line; repeatable.",
+)
+@click.option(
+    "--revoked",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keys that nothing makes trusted, by line or fingerprint.",
+)
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="ROLE=N",
+    help="Demand N trusted signers of a role (recorded, replayed, endorsed); repeatable.",
+)
+@click.option("--at", metavar="TIME", help="Judge keys as of this time (2026-11-30 or 2026-11-30T02:00:00Z).")
+@click.option(
+    "--wheel",
+    "wheels",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A wheel that you hold; the bundle must be about it. Repeatable.",
+)
+@click.option(
+    "--known",
+    "locks",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A lock with hashes of yours (uv.lock, pylock.toml, requirements.txt). Repeatable.",
+)
+@click.option("--allow-intact", is_flag=True, help="Exit 0 for INTACT too.")
+@click.option(
+    "--expect",
+    type=click.Choice(["violated", "holds"]),
+    help="Exit 1 for a sound bundle with another verdict.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle and line.")
+@click.pass_context
+def check_current_bundle(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    *,
+    trust_files: tuple[Path, ...],
+    revoked: Path | None,
+    thresholds: tuple[str, ...],
+    at: str | None,
+    wheels: tuple[Path, ...],
+    locks: tuple[Path, ...],
+    allow_intact: bool,
+    expect: str | None,
+    as_json: bool,
+) -> None:
+    """Check the bundles at PATHS (default: bundles/), zips or directories of any depth.
+
+    Offline: nothing of a bundle is run, and the SDK is not imported. Exit 0 for CURRENT, 6 INTACT,
+    5 UNTRUSTED or INVALID, 3 STALE; of several bundles the worst counts.
+    """
+    from .. import _render
+    from ..check import check_path, exit_code
+    from ..errors import Exit, UsageError
+    from ..store import Shelf, find_bundles, shelf_of
+
+    reader = own_reader(
+        trust_files=trust_files,
+        revoked=revoked,
+        thresholds=_thresholds(thresholds),
+        at=_moment(at),
+        wheels=wheels,
+        locks=locks,
+    )
+    found = [bundle for path in paths or (Path("bundles"),) for bundle in find_bundles(path)]
+    if not found:
+        where = ", ".join(str(path) for path in paths) or "bundles/"
+        raise UsageError(f"{where}: no bundle there", hint="name a .agentproof.zip or a directory")
+    shelves: dict[Path, Shelf] = {}
+    reports = []
+    codes: set[Exit] = set()
+    for path in found:
+        wheels_of_store = shelf_of(path)
+        shelf = shelves.setdefault(wheels_of_store, Shelf(wheels_of_store)) if wheels_of_store else None
+        report = check_path(path, reader=reader, wheels=shelf).report
+        reports.append(report)
+        codes.add(
+            exit_code(
+                report,
+                expect=cast(Literal["violated", "holds"] | None, expect),  # click.Choice gave one of them
+                allow_intact=allow_intact,
+            )
+        )
+        if as_json:
+            click.echo(_render.report_json(report))
+            continue
+        if len(found) > 1:
+            click.echo(click.style(str(path), bold=True))
+        for line in _render.render_report(report):
+            click.echo(line)
+    if len(reports) > 1 and not as_json:
+        click.echo(_render.render_summary(reports))
+    _hint_at_signers(paths, reader)
+    ctx.exit(next(code for code in _WORST_FIRST if code in codes))
+
+
+_WORST_FIRST = (5, 3, 6, 1, 0)
+"""Exit codes as they outrank one another: INVALID or UNTRUSTED, STALE, INTACT, no, yes."""
+
+
+def own_reader(
+    *,
+    trust_files: tuple[Path, ...] = (),
+    revoked: Path | None = None,
+    thresholds: dict[Role, int] | None = None,
+    at: datetime | None = None,
+    wheels: tuple[Path, ...] = (),
+    locks: tuple[Path, ...] = (),
+) -> Reader:
+    """The user's own configuration and wheel store, and what they named beside them."""
+    from .. import _wheels, keyring
+    from .._known import read_known
+    from ..check import Reader
+    from ..source import Sources, read_held_wheel
+    from ..trust import read_revoked, read_trust
+
+    trust = keyring.own_trust()
+    for path in trust_files:
+        trust |= read_trust(path)
+    if revoked is not None:
+        trust |= read_revoked(revoked)
+    return Reader(
+        trust=trust,
+        sources=Sources(
+            wheels=tuple(read_held_wheel(path) for path in wheels),
+            locks=tuple(read_known(path) for path in locks),
+            provenance=_wheels.default_store().provenance,
+        ),
+        at=at,
+        thresholds=thresholds or {},
+    )
+
+
+def _thresholds(texts: tuple[str, ...]) -> dict[Role, int]:
+    from ..errors import UsageError
+    from ..models.statement import ROLES
+
+    found: dict[Role, int] = {}
+    for text in texts:
+        role, equals, number = text.partition("=")
+        if role not in ROLES.values() or not equals or not number.isdecimal() or int(number) < 1:
+            raise UsageError(f"--threshold {text}: write ROLE=N", hint=f"roles: {', '.join(ROLES.values())}")
+        found[cast("Role", role)] = int(number)  # one of ROLES.values(), which are roles
+    return found
+
+
+def _moment(text: str | None) -> datetime | None:
+    from datetime import UTC, datetime
+
+    from ..errors import UsageError
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--at {text}: not a time", hint="write 2026-11-30 or 2026-11-30T02:00:00Z"
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _hint_at_signers(paths: tuple[Path, ...], reader: Reader) -> None:
+    """A trust file that lies there is named, never used: what is checked must not name its judges."""
+    candidate = Path("bundles/allowed_signers")
+    if not reader.trust.given and not paths and candidate.exists():
+        click.echo(f"  hint: --trust {candidate}, if you trust who wrote it", err=True)

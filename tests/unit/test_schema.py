@@ -1,0 +1,70 @@
+"""The committed JSON Schemas are those of the models, and accept what the models write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import referencing
+from hypothesis import given
+
+from agentproof.models.schema import schemas
+from agentproof.models.values import check_value, from_state
+
+from .test_wire import JSON
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "schemas"
+
+
+def validator(name: str) -> Any:  # Any: jsonschema's validators share no public type
+    """A validator for one of the committed schemas."""
+    resources = [
+        (path.name, referencing.Resource.from_contents(json.loads(path.read_bytes())))
+        for path in COMMITTED.glob("*.json")
+    ]
+    registry: referencing.Registry[Any] = referencing.Registry().with_resources(resources)
+    schema = json.loads((COMMITTED / f"{name}.schema.json").read_bytes())
+    return jsonschema.Draft202012Validator(schema, registry=registry)
+
+
+def test_the_committed_schemas_are_the_generated_ones() -> None:
+    generated = schemas()
+    assert {path.name for path in COMMITTED.iterdir()} == generated.keys()
+    for name, content in generated.items():
+        assert (COMMITTED / name).read_bytes() == content, (
+            f"python -m agentproof.models.schema schemas ({name})"
+        )
+
+
+@pytest.mark.parametrize("name", sorted(schemas()))
+def test_a_schema_is_valid_itself(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schemas()[name]))
+
+
+@given(JSON)
+def test_the_value_schema_accepts_every_value(document: object) -> None:
+    assert validator("value").is_valid(check_value(from_state(document)))
+
+
+@pytest.mark.parametrize("value", [0.5, {"$float": 0.5}, {"$nothing": 1}, {"$object": "a:B"}])
+def test_the_value_schema_refuses_what_is_no_value(value: object) -> None:
+    assert not validator("value").is_valid(value)
+
+
+BUNDLES = sorted(path.parent for path in (ROOT / "bundles").glob("*/*/manifest.json"))
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_every_json_file_of_the_committed_bundles_validates(bundle: Path) -> None:
+    files = {
+        "manifest": [bundle / "manifest.json"],
+        "trace": [*bundle.glob("traces/*.json")],
+        "state": [*bundle.glob("states/*.json")],
+        "envelope": [*bundle.glob("attestations/*.json")],
+    }
+    for name, paths in files.items():
+        assert paths, name
+        for path in paths:
+            validator(name).validate(json.loads(path.read_bytes()))
