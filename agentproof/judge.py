@@ -3,9 +3,9 @@
 Rules:
 1. Each claim is evaluated by its own kind; one whose kind needs a part of the recording that failed,
    or that this recording could not capture, is `not_observed`.
-2. The verdict is `violated` when a claim is; else `holds` when a claim about the SDK does and the
-   script came to its end; else `inconclusive`. That the script completed says nothing of the SDK by
-   itself.
+2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
+   clean end (or to the one that its author claims); else `inconclusive`. That the script completed is
+   not enough to hold: it says nothing of the SDK by itself.
 3. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
    the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
 4. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .claims import INVARIANTS, Evidence, Kind, Outcome, script_completed
-from .errors import BundleError
+from .claims import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, script_completed
+from .claims.authored import parse_arguments, script_ended
+from .errors import BundleError, FormatError
 from .models._wire import Sha256
 from .models.events import NetworkRefused, SdkImported
 from .models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
@@ -60,27 +61,37 @@ def judge(
     conduct: Conduct,
     isolation: Isolation,
     coverage: tuple[Gap, ...] = (),
+    authored: tuple[AuthoredClaim, ...] = (),
     claims: tuple[Asked, ...] | None = None,
 ) -> Judgement:
-    """Evaluate `claims` (every invariant when None) and conclude.
+    """Evaluate claims and conclude.
+
+    A recording asks for every invariant, the `authored` claims of the header (see
+    `claims.read_claims`), and the checks that the script made. A check of a bundle asks for exactly
+    the `claims` that the manifest lists (see `asked_in`).
 
     Raises:
-        BundleError: `claims` names a kind, version or mode that this tool does not have.
+        BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
+            that are not of the kind's shape.
     """
     evidence = Evidence.of(traces, state)
-    asked = invariants(traces) if claims is None else claims
+    if claims is None:
+        written = (*authored, *checks_in(evidence))
+        asked = (*invariants(traces), *(Asked(c.id, c.kind, c.version, c.mode, c.arguments) for c in written))
+    else:
+        asked = claims
     missing = {gap.what for gap in coverage}
     results: list[ClaimResult] = []
     blind: set[str] = set()
     for claim in asked:
-        kind = _kind(claim, traces)
+        needs, evaluate = _evaluator(claim, traces)
         seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
         failed = {part for view in seen.views.values() for part in view.failed_parts}
-        if kind.NEEDS & (failed | missing):
-            blind.add("recorder_failed" if kind.NEEDS & failed else "not_captured")
+        if needs & (failed | missing):
+            blind.add("recorder_failed" if needs & failed else "not_captured")
             results.append(_result(claim, Outcome("not_observed", 0)))
         else:
-            results.append(_result(claim, kind.evaluate(seen)))
+            results.append(_result(claim, evaluate(seen)))
     return _concluded(
         tuple(results),
         evidence,
@@ -118,25 +129,47 @@ def explain_reason(code: str) -> str:
     return REASONS.get(code, code.replace("_", " "))
 
 
-def _kind(claim: Asked, traces: Mapping[Mode, Trace]) -> Kind:
-    kind = INVARIANTS.get(claim.kind)
+_MODES: Mapping[str, tuple[str, ...]] = {
+    "each": ALL_MODES,
+    "both": ("both",),
+    "as-written": ("as-written",),
+}
+
+
+def _evaluator(
+    claim: Asked, traces: Mapping[Mode, Trace]
+) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
+    """What a claim needs, and how it is evaluated."""
+    invariant, authored = INVARIANTS.get(claim.kind), AUTHORED.get(claim.kind)
+    kind = invariant or authored
     if kind is None or claim.version != kind.VERSION:
-        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted(INVARIANTS))
+        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted({*INVARIANTS, *AUTHORED}))
         raise BundleError(
             "unknown_claim",
             f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
             path="manifest.json",
             hint="a newer agentproof wrote it (upgrade: pip install -U agentproof-bundles), or it is damaged",
         )
-    modes = {"each": ("as-written", "streamed"), "both": ("both",), "as-written": ("as-written",)}[kind.SCOPE]
-    needed = ("as-written", "streamed") if claim.mode == "both" else (claim.mode,)
-    if claim.mode not in modes or any(mode not in traces for mode in needed):
+    needed = ALL_MODES if claim.mode == "both" else (claim.mode,)
+    if claim.mode not in _MODES[kind.SCOPE] or any(mode not in traces for mode in needed):
         raise BundleError(
             "unknown_claim",
             f"claim {claim.id!r} is about mode {claim.mode}; the traces are {', '.join(sorted(traces))}",
             path="manifest.json",
         )
-    return kind
+    if authored is None:
+        if invariant is None or claim.arguments is not None:
+            raise _malformed(claim, "an invariant has no arguments")
+        return invariant.NEEDS, invariant.evaluate
+    try:
+        arguments = parse_arguments(authored, claim.arguments)
+    except FormatError as error:
+        raise _malformed(claim, error.message) from error
+    return authored.NEEDS, lambda evidence: authored.evaluate(evidence, arguments)
+
+
+def _malformed(claim: Asked, why: str) -> BundleError:
+    return BundleError("malformed_claim", f"claim {claim.id!r}: {why}", path="manifest.json")
 
 
 def _result(claim: Asked, outcome: Outcome) -> ClaimResult:
@@ -177,17 +210,23 @@ def _concluded(
     if any(result.status == "violated" for result in results):
         return Judgement(verdict="violated", claims=results)
     reasons: set[str] = set()
-    if not _came_to_its_end(evidence):
+    claimed_end = any(r.kind == script_ended.NAME and r.status == "holds" for r in results)
+    if not claimed_end and not _came_to_its_end(evidence):
         reasons.add("script_failed")
-    if not any(view.of(SdkImported) for view in evidence.views.values()):
-        reasons.add("sdk_not_imported")
-    elif not any(view.runs for view in evidence.views.values()):
-        reasons.add("no_run")
     if not any(r.status == "holds" and r.kind != script_completed.NAME for r in results):
-        reasons |= blind or {"nothing_observed"}
+        reasons |= blind or {_nothing(evidence)}
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
     return Judgement(verdict="holds", claims=results)
+
+
+def _nothing(evidence: Evidence) -> str:
+    """Why there was nothing to judge."""
+    if not any(view.of(SdkImported) for view in evidence.views.values()):
+        return "sdk_not_imported"
+    if not any(view.runs for view in evidence.views.values()):
+        return "no_run"
+    return "nothing_observed"
 
 
 def _came_to_its_end(evidence: Evidence) -> bool:

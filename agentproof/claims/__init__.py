@@ -6,10 +6,12 @@ SDK's public behaviour shows; where a trace cannot tell, it stays silent. Kinds 
 functions, the same for record, replay and check.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from ..models.manifest import ClaimResult, Finding
+from ..models.trace import Mode
 from . import (
     approval_respected,
     call_output_linkage,
@@ -21,6 +23,7 @@ from . import (
 )
 from ._evidence import Evidence, View
 from ._outcome import Kind, Outcome
+from .authored import AUTHORED, AuthoredClaim, AuthoredKind, authored_claims, checks_in
 
 INVARIANTS: Mapping[str, Kind] = MappingProxyType(
     {
@@ -39,6 +42,21 @@ INVARIANTS: Mapping[str, Kind] = MappingProxyType(
 """The claims that are evaluated without anyone asking, by name."""
 
 
+def read_claims(
+    tables: Iterable[Mapping[str, Any]],  # Any: TOML
+    *,
+    modes: Iterable[Mode],
+    path: str,
+) -> tuple[AuthoredClaim, ...]:
+    """The claims that the header of the script at `path` authors; `judge` takes them as `authored`.
+
+    Raises:
+        UsageError: a claim has an unknown kind, key or mode, lacks a key, has a value of the wrong type,
+            or takes the id of another one; it is named, and what exists is listed.
+    """
+    return authored_claims(tables, modes=modes, path=path, taken=INVARIANTS)
+
+
 def explain(claim: ClaimResult, finding: Finding) -> str:
     """One sentence for people that says what `finding` of `claim` is about.
 
@@ -48,7 +66,20 @@ def explain(claim: ClaimResult, finding: Finding) -> str:
     Raises:
         KeyError: no such kind of claim; `judge` refuses such a manifest.
     """
-    return INVARIANTS[claim.kind].explain(finding)
+    kind = INVARIANTS.get(claim.kind) or AUTHORED[claim.kind]
+    return kind.explain(finding)
 
 
-__all__ = ["INVARIANTS", "Evidence", "Kind", "Outcome", "View", "explain"]
+__all__ = [
+    "AUTHORED",
+    "INVARIANTS",
+    "AuthoredClaim",
+    "AuthoredKind",
+    "Evidence",
+    "Kind",
+    "Outcome",
+    "View",
+    "checks_in",
+    "explain",
+    "read_claims",
+]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 
 from ._outcome import Kind
+from .authored import AuthoredKind
 
 _SCOPES = {
     "each": "judged once for each mode",
@@ -12,10 +13,11 @@ _SCOPES = {
 }
 
 
-def catalogue(kinds: Iterable[Kind]) -> str:
+def catalogue(invariants: Iterable[Kind], authored: Iterable[AuthoredKind]) -> str:
     """Markdown: one section a kind, in the order of their names."""
-    sections = [_section(kind) for kind in sorted(kinds, key=lambda kind: kind.NAME)]
-    return "\n".join([_HEAD, *sections])
+    first = [_section(kind) for kind in sorted(invariants, key=lambda kind: kind.NAME)]
+    second = [_section(kind) + _keys(kind) for kind in sorted(authored, key=lambda kind: kind.NAME)]
+    return "\n".join([_HEAD, *first, _AUTHORED, *second])
 
 
 _HEAD = """\
@@ -31,7 +33,32 @@ that something was shown, not that a contract was broken: that is for the mainta
 """
 
 
-def _section(kind: Kind) -> str:
+_AUTHORED = """\
+# Authored claims
+
+Written in the header of a reproduction:
+
+```toml
+# [[tool.agentproof.claims]]
+# kind = "tool-runs"
+# tool = "pay"
+# times = 0
+```
+
+`kind` names one of those below; `id` is the claim's label (by default its kind, numbered); `mode` narrows
+it to `as-written` or `streamed`. All other keys are the kind's own. `probe-check` is not written there:
+`probe.check(label, condition)` in the script makes a claim of that label.
+"""
+
+
+def _section(kind: Kind | AuthoredKind) -> str:
     doc = (sys.modules[kind.__name__].__doc__ or "").strip()
     needs = ", ".join(sorted(kind.NEEDS)) or "nothing beyond the script's end"
     return f"## {kind.NAME}\n\nVersion {kind.VERSION}; {_SCOPES[kind.SCOPE]}; needs: {needs}.\n\n{doc}\n"
+
+
+def _keys(kind: AuthoredKind) -> str:
+    names = [
+        f"`{name}`" + ("" if f.is_required() else "?") for name, f in kind.ARGUMENTS.model_fields.items()
+    ]
+    return f"\nKeys: {', '.join(names)}.\n"

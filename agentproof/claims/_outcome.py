@@ -40,14 +40,18 @@ def outcome(*, sites: int, because: Iterable[Finding]) -> Outcome:
     return Outcome("holds" if sites else "not_observed", sites)
 
 
+def short(value: Any) -> Any:  # Any: a value
+    """The value, or None where it is too long to be read in a finding."""
+    return value if len(encode(value)) <= _MAX_VALUE_BYTES else None
+
+
 def sides(change: Change) -> dict[str, Any]:  # Any: keyword arguments of Finding
     """The `pointer`, `before` and `after` of a finding; a value too long to be read there is left out."""
     fields: dict[str, Any] = {"pointer": change.pointer}
     for name, part in (("before", change.before), ("after", change.after)):
-        if not isinstance(part, Absent):
-            value = from_state(part)
-            if len(encode(value)) <= _MAX_VALUE_BYTES:
-                fields[name] = value
+        value = None if isinstance(part, Absent) else short(from_state(part))
+        if value is not None:
+            fields[name] = value
     return fields
 
 

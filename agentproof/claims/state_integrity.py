@@ -17,7 +17,7 @@ seen on 0.22.0 and 0.24.0).
 
 from collections.abc import Iterator
 
-from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateObserved, StateRestored
+from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateMade, StateObserved, StateRestored
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._outcome import Outcome, Scope, outcome, sides
@@ -117,7 +117,7 @@ def _look_before(line: StateLine, look: StateObserved) -> Event | None:
 
 
 _CAUSES: dict[str, tuple[type[Event], ...]] = {
-    "decision": (StateDecided,),
+    "decision": (StateDecided, StateMade),
     "restore": (StateRestored,),
     "run_start": (RunStarted,),
     "run_end": (RunEnded,),
@@ -137,6 +137,8 @@ def _code(cause: Event | None) -> str:
     match cause:
         case StateDecided():
             return "changed_by_decision"
+        case StateMade():
+            return "changed_by_making"
         case StateRestored():
             return "changed_by_restore"
         case RunStarted() | RunEnded():
@@ -147,7 +149,7 @@ def _code(cause: Event | None) -> str:
 
 def _name(cause: Event | None, view: View) -> str | None:
     match cause:
-        case StateDecided() | StateRestored():
+        case StateDecided() | StateMade() | StateRestored():
             return cause.state
         case RunStarted() | RunEnded():
             run = view.runs.get(cause.run or "")
@@ -162,6 +164,8 @@ def explain(finding: Finding) -> str:
     match finding.code:
         case "changed_by_decision":
             return f"{state} changed while only {other} was decided"
+        case "changed_by_making":
+            return f"{state} changed while only {other} was made from a result"
         case "changed_by_restore":
             return f"{state} changed while only {other} was restored"
         case "changed_by_run":

@@ -1,0 +1,140 @@
+"""Claims that the author of a reproduction writes in its header, or makes with `probe.check`.
+
+    # [[tool.agentproof.claims]]
+    # kind = "tool-runs"
+    # tool = "pay"
+    # times = 0
+
+`kind` names one of `AUTHORED`; `id` is the claim's label (its kind, numbered, where left out); `mode`
+narrows it to one mode. All other keys are the kind's own.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ...errors import FormatError, UsageError
+from ...models.trace import Mode
+from ...models.values import from_state
+from .._evidence import Evidence
+from . import final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at
+from ._kind import Arguments, AuthoredClaim, AuthoredKind
+
+AUTHORED: Mapping[str, AuthoredKind] = MappingProxyType(
+    {
+        kind.NAME: kind
+        for kind in (final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at)
+    }
+)
+"""The kinds of authored claims, by name."""
+
+_OURS = ("id", "kind", "mode")
+
+
+def authored_claims(
+    tables: Iterable[Mapping[str, Any]],  # Any: TOML
+    *,
+    modes: Iterable[Mode],
+    path: str,
+    taken: Container[str] = (),
+) -> tuple[AuthoredClaim, ...]:
+    """The claims of a header's `[[tool.agentproof.claims]]`, one for each mode that they speak of.
+
+    `path` names the script in errors; `taken` are ids that nobody else may use.
+
+    Raises:
+        UsageError: a claim has an unknown kind, key or mode, lacks a key, or has a value of the wrong
+            type; it is named, and what exists is listed.
+    """
+    present = tuple(modes)
+    claims: list[AuthoredClaim] = []
+    labels: set[str] = set()
+    for number, table in enumerate(tables, start=1):
+        claim = _read_claim(table, number, path)
+        label, mode, name, arguments = claim
+        if label in labels or label in taken:
+            raise UsageError(f"{path}: another claim is called {label!r} too", hint="give each its own `id`")
+        labels.add(label)
+        if mode is not None and mode not in present:
+            raise UsageError(
+                f"{path}: claim {label!r}: mode {mode!r} is not recorded; there are {', '.join(present)}"
+            )
+        claims += [
+            AuthoredClaim(label, name, AUTHORED[name].VERSION, one, arguments.to_shape())
+            for one in present
+            if mode in (None, one)
+        ]
+    return tuple(claims)
+
+
+def checks_in(evidence: Evidence) -> Iterator[AuthoredClaim]:
+    """One claim for each label that the script gave to `probe.check`, in each mode."""
+    for mode, view in evidence.views.items():
+        for label in probe_check.labels(view):
+            arguments = probe_check.ARGUMENTS(label=label).to_shape()
+            yield AuthoredClaim(label, probe_check.NAME, probe_check.VERSION, mode, arguments)
+
+
+def parse_arguments(kind: AuthoredKind, shape: object) -> Arguments:
+    """A kind's arguments from what a manifest says.
+
+    Raises:
+        FormatError: they are not of the kind's shape.
+    """
+    return kind.ARGUMENTS.from_shape(shape)
+
+
+def _read_claim(
+    table: Mapping[str, Any],  # Any: TOML
+    number: int,
+    path: str,
+) -> tuple[str, Mode | None, str, Arguments]:
+    name = table.get("kind")
+    label = table.get("id", f"{name}-{number}")
+    where = f"{path}: claim {number}" + (f" ({label!r})" if "id" in table else "")
+    header_kinds = sorted(AUTHORED.keys() - {probe_check.NAME})
+    if not isinstance(name, str) or name not in header_kinds:
+        what = f"there is no kind {name!r}" if "kind" in table else "it has no `kind`"
+        raise UsageError(f"{where}: {what}; there are {', '.join(header_kinds)}")
+    if not isinstance(label, str) or not label or len(label) > 200:
+        raise UsageError(f"{where}: `id` is not a text of 1 to 200 characters")
+    mode: Mode | None = None
+    match table.get("mode"):
+        case None:
+            pass
+        case "as-written" | "streamed" as given:
+            mode = given
+        case other:
+            raise UsageError(f"{where}: there is no mode {other!r}; there are as-written, streamed")
+    kind = AUTHORED[name]
+    own = {key: item for key, item in table.items() if key not in _OURS}
+    known = kind.ARGUMENTS.model_fields
+    for key in own:
+        if key not in known:
+            raise UsageError(f"{where}: {name} has no `{key}`; it has {', '.join(sorted(known))}")
+    try:
+        return label, mode, name, parse_arguments(kind, from_state(_plain(own, where)))
+    except FormatError as error:
+        raise UsageError(f"{where}: {error.message}") from error
+
+
+def _plain(part: Any, where: str) -> Any:  # Any: TOML
+    """TOML's own values without its dates, which no observed value can equal."""
+    if isinstance(part, list):
+        return [_plain(item, where) for item in part]
+    if isinstance(part, dict):
+        return {key: _plain(item, where) for key, item in part.items()}
+    if part is None or isinstance(part, bool | int | float | str):
+        return part
+    raise UsageError(f"{where}: a {type(part).__name__} is not a value; write it as a text")
+
+
+__all__ = [
+    "AUTHORED",
+    "Arguments",
+    "AuthoredClaim",
+    "AuthoredKind",
+    "authored_claims",
+    "checks_in",
+    "parse_arguments",
+]

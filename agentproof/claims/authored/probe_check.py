@@ -1,0 +1,52 @@
+"""What the script asked `probe.check` to check is true.
+
+Rule: every `probe.check(label, condition)` with this label was given a true condition.
+
+Sites: the calls with this label.
+
+Not observed: the label was never reached.
+
+From: the author of the reproduction.
+"""
+
+from ...models._wire import Text
+from ...models.events import ProbeChecked
+from ...models.manifest import Finding
+from .._evidence import Evidence, View
+from .._outcome import Outcome, Scope, outcome
+from ._kind import Arguments
+
+NAME = "probe-check"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"probe"})
+
+
+class ProbeCheck(Arguments):
+    """Which label."""
+
+    label: Text
+
+
+ARGUMENTS = ProbeCheck
+
+
+def labels(view: View) -> list[str]:
+    """The labels that the script used, in order."""
+    return list(dict.fromkeys(event.label for event in view.of(ProbeChecked)))
+
+
+def evaluate(evidence: Evidence, arguments: ProbeCheck) -> Outcome:
+    """Judge the checks of one label in the one trace."""
+    view = evidence.view
+    checks = [event for event in view.of(ProbeChecked) if event.label == arguments.label]
+    failed = (event for event in checks if not event.passed)
+    return outcome(
+        sites=len(checks),
+        because=(Finding(code="check_failed", events=view.refs(e), subject=arguments.label) for e in failed),
+    )
+
+
+def explain(finding: Finding) -> str:
+    """Which check failed."""
+    return f"the script's check {finding.subject!r} failed"

@@ -1,0 +1,175 @@
+"""A place in what was recorded holds this value, or the same as another place.
+
+Rule: a place is a RFC 6901 `pointer` ("" for the whole) into the JSON of state number `state`, into
+the input of model call number `model_input`, into the new items of the result of top-level run number
+`result`, or into what the script gave to `probe.observe` under the label `observed`. Numbers count from
+1 by first appearance. A state is looked at when the script was done with it (`when = "last"`), or as it
+was made (`when = "first"`). The place holds what `equals` says, has `length` entries, `contains` a text
+or an entry, is `absent`, or holds the `same` as another place. In a list `-` is the last entry.
+
+Sites: the one place.
+
+Not observed: there is no such state, call, run or label.
+
+From: the author of the reproduction.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from ...models._wire import Count, Text, encode
+from ...models.diff import Absent
+from ...models.events import Event, ModelCalled, ProbeObserved
+from ...models.manifest import Finding
+from ...models.values import Value, from_state
+from .._evidence import Evidence, View
+from .._outcome import NOT_OBSERVED, Outcome, Scope, short
+from .._states import StateLine
+from ._kind import Arguments, chosen, resolve
+
+NAME = "value-at"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"models", "runs", "states"})
+
+
+class Place(Arguments):
+    """Where to look."""
+
+    state: Count | None = None
+    when: Literal["first", "last"] = "last"
+    model_input: Count | None = None
+    result: Count | None = None
+    observed: Text | None = None
+    pointer: Text = ""
+
+    @model_validator(mode="after")
+    def _is_one_place(self) -> Self:
+        given = [self.state, self.model_input, self.result, self.observed]
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("give one of `state`, `model_input`, `result`, `observed`")
+        if self.pointer and not self.pointer.startswith("/"):
+            raise ValueError("a `pointer` is empty or begins with /")
+        return self
+
+
+class ValueAt(Arguments):
+    """What may be written."""
+
+    at: Place
+    equals: Value | None = None
+    length: Count | None = None
+    contains: Value | None = None
+    absent: bool | None = None
+    same: Place | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        given = [self.equals, self.length, self.contains, self.absent, self.same]
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("give one of `equals`, `length`, `contains`, `absent`, `same`")
+        return self
+
+
+ARGUMENTS = ValueAt
+
+
+def evaluate(evidence: Evidence, arguments: ValueAt) -> Outcome:
+    """Look at the one trace."""
+    view = evidence.view
+    found = _find(arguments.at, view)
+    other = _find(arguments.same, view) if arguments.same is not None else None
+    if found is None or (arguments.same is not None and other is None):
+        return NOT_OBSERVED
+    event, value = found
+    wanted = other[1] if other is not None else arguments.equals
+    match arguments:
+        case ValueAt(absent=bool() as absent):
+            fits = isinstance(value, Absent) == absent
+            wanted = "absent" if absent else "present"
+        case ValueAt(length=int() as length):
+            fits = isinstance(value, str | list | dict) and len(value) == length
+            wanted = f"{length} entries"
+        case ValueAt(contains=contains) if contains is not None:
+            fits = _contains(value, contains)
+            wanted = contains
+        case _:
+            fits = _code(value) == _code(wanted)
+    finding = Finding(
+        code="is_it" if fits else "is_another",
+        events=view.refs(event, *((other[0],) if other is not None else ())),
+        pointer=arguments.at.pointer,
+        subject=_name(arguments),
+        before=None if isinstance(wanted, Absent) else short(wanted),
+        after=None if isinstance(value, Absent) else short(value),
+    )
+    return Outcome("holds" if fits else "violated", 1, (finding,))
+
+
+def _find(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value, or Absent
+    """The event that shows the place, and what it holds; None where the place does not exist."""
+    if place.state is not None:
+        line = view.states.get(f"S{place.state}")
+        seen = _looked_at(line, place.when) if line is not None else None
+        if seen is None:
+            return None
+        held = resolve(view.state(seen[1]), place.pointer)
+        return seen[0], held if isinstance(held, Absent) else from_state(held)
+    told = _told(place, view)
+    return (told[0], resolve(told[1], place.pointer)) if told is not None else None
+
+
+def _told(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value
+    """The event that holds the document of a place that is not a state, and the document."""
+    told: Sequence[tuple[Event, Any]]  # Any: values
+    if place.observed is not None:
+        told = [(e, e.value) for e in view.of(ProbeObserved) if e.label == place.observed][-1:]
+    elif place.model_input is not None:
+        told = [(e, e.input) for e in view.of(ModelCalled)][max(place.model_input - 1, 0) :][:1]
+    else:
+        runs = chosen(view, place.result)
+        told = [(run.ended, run.ended.items) for run in runs if run.returned and run.ended is not None]
+    return told[0] if told else None
+
+
+def _looked_at(line: StateLine, when: str) -> tuple[Event, str] | None:
+    looks: list[tuple[Event, str | None]] = [(e, e.snapshot) for e in line.observed]
+    looks += [(e, e.snapshot) for e in line.decisions]
+    looks += [(e, e.snapshot) for e in line.serialised]
+    looks += [(run.started, run.started.snapshot) for run in line.runs]
+    looks += [(run.ended, run.ended.input_state) for run in line.runs if run.ended is not None]
+    if line.birth is not None:
+        looks.append((line.birth, line.birth.snapshot))
+    seen = sorted(
+        ((event, digest) for event, digest in looks if digest is not None), key=lambda look: look[0].seq
+    )
+    if not seen:
+        return None
+    return seen[0] if when == "first" else seen[-1]
+
+
+def _contains(value: Any, part: Any) -> bool:  # Any: values
+    if isinstance(value, str) and isinstance(part, str):
+        return part in value
+    if isinstance(value, list):
+        return any(_code(item) == _code(part) for item in value)
+    return isinstance(value, dict) and isinstance(part, str) and part in value
+
+
+def _code(value: Any) -> bytes:  # Any: a value, or Absent
+    return b"absent" if isinstance(value, Absent) else encode(value)
+
+
+def _name(arguments: ValueAt) -> str:
+    place = arguments.at
+    for word, number in (("state S", place.state), ("model input ", place.model_input)):
+        if number is not None:
+            return f"{word}{number}"
+    return f"result {place.result}" if place.result is not None else f"observed {place.observed}"
+
+
+def explain(finding: Finding) -> str:
+    """Which place does not hold what was claimed."""
+    return f"{finding.subject} at {finding.pointer or 'its root'} is not as claimed"
