@@ -20,11 +20,10 @@ def keygen(output: Path | None, comment: str) -> None:
 
     Give the printed line to whoever shall trust your bundles: it is a line of their trust file.
     """
-    from .. import keyring, signing
+    from .. import signing
 
-    path = output or keyring.config_dir() / "key"
-    key = signing.generate_key()
-    signing.write_key(key, path, **({"comment": comment} if comment else {}))
+    path = output or signing.default_key_path()
+    public = signing.generate_key_file(path, comment=comment)
     click.echo(f"wrote {path} (mode 0600) and {path}.pub", err=True)
-    click.echo(f"fingerprint {key.public.fingerprint}", err=True)
-    click.echo(key.public.line)
+    click.echo(f"fingerprint {public.fingerprint}", err=True)
+    click.echo(public.line)
