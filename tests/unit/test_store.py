@@ -1,0 +1,261 @@
+"""A bundle on disk: read within bounds, written whole or not at all, one zip form."""
+
+import io
+import os
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agentproof import store
+from agentproof._limits import MAX_BUNDLE_BYTES, MAX_PATH_DEPTH
+from agentproof._zip import stored_zip
+from agentproof.errors import BundleError, CannotDoError, UsageError
+from agentproof.store import Bundle, from_zip_bytes, read_bundle, write_directory, zip_bytes
+from tests import forge
+
+BUNDLE = forge.draft().seal()
+ZIP = zip_bytes(BUNDLE)
+
+
+def _refused(raw: bytes) -> BundleError:
+    with pytest.raises(BundleError) as caught:
+        from_zip_bytes(raw)
+    return caught.value
+
+
+def _rezipped(compression: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(ZIP)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(zipfile.ZipInfo(name), old.read(name), compression)
+    return out.getvalue()
+
+
+def _zip_of(names: dict[str, bytes]) -> bytes:
+    return stored_zip(names.items())
+
+
+def test_a_zip_gives_back_what_was_written() -> None:
+    read = from_zip_bytes(ZIP)
+    assert (read.manifest, read.members, read.attestations) == (
+        BUNDLE.manifest,
+        BUNDLE.members,
+        BUNDLE.attestations,
+    )
+
+
+def test_the_zip_is_one_that_other_readers_accept() -> None:
+    with zipfile.ZipFile(io.BytesIO(ZIP)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == sorted(archive.namelist())
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert archive.read("manifest.json") == BUNDLE.manifest
+
+
+def test_a_directory_gives_back_what_was_written(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    read = read_bundle(tmp_path / "b")
+    assert (read.manifest, read.members, read.attestations) == (
+        BUNDLE.manifest,
+        BUNDLE.members,
+        BUNDLE.attestations,
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
+
+
+def test_a_detached_wheel_comes_from_the_shelf_and_gives_the_same_id(tmp_path: Path) -> None:
+    place = tmp_path / "bundles" / "case" / "0.20.0"
+    write_directory(BUNDLE, place, wheels=tmp_path / "bundles" / "wheels")
+    read = read_bundle(place)
+    assert f"wheels/{forge.WHEEL_NAME}" not in read.members
+    assert read.wheel(forge.WHEEL_NAME) == forge.WHEEL
+    assert store.bundle_id(read) == store.bundle_id(BUNDLE)
+
+
+def test_another_bundle_is_replaced_only_on_demand(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    other = forge.draft(holds=True).seal()
+    with pytest.raises(CannotDoError, match="another bundle"):
+        write_directory(other, tmp_path / "b")
+    assert read_bundle(tmp_path / "b").manifest == BUNDLE.manifest
+    write_directory(other, tmp_path / "b", replace=True)
+    assert read_bundle(tmp_path / "b").manifest == other.manifest
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
+
+
+def test_the_same_recording_keeps_the_attestations_that_are_there(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    write_directory(forge.sign(BUNDLE, [forge.MAINTAINER]), tmp_path / "b")
+    assert len(read_bundle(tmp_path / "b").attestations) == 2
+
+
+def test_a_directory_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.txt").write_text("years of work")
+    with pytest.raises(CannotDoError, match="no bundle"):
+        write_directory(BUNDLE, tmp_path / "b", replace=True)
+    assert (tmp_path / "b" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    renames = []
+
+    def rename(old: str, new: str) -> None:
+        renames.append(new)
+        if len(renames) == 2:
+            raise OSError(28, "No space left on device")
+        os.replace(old, new)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(CannotDoError, match="No space left"):
+        write_directory(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
+    monkeypatch.undo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
+    assert read_bundle(tmp_path / "b").manifest == BUNDLE.manifest
+
+
+def test_a_wheel_of_other_bytes_on_the_shelf_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / forge.WHEEL_NAME).write_bytes(b"other")
+    with pytest.raises(CannotDoError, match="other bytes"):
+        write_directory(BUNDLE, tmp_path / "case" / "b", wheels=tmp_path / "wheels")
+    assert not (tmp_path / "case" / "b").exists()
+
+
+def test_bundles_are_found_in_a_store_and_in_zips(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "bundles" / "case" / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    (tmp_path / "bundles" / "case" / "reproduction.py").write_bytes(forge.REPRODUCTION)
+    (tmp_path / "bundles" / "x.agentproof.zip").write_bytes(ZIP)
+    found = store.find_bundles(tmp_path / "bundles")
+    assert [path.name for path in found] == ["0.20.0", "x.agentproof.zip"]
+
+
+def test_a_directory_without_any_bundle_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no bundle here"):
+        store.find_bundles(tmp_path)
+    with pytest.raises(UsageError, match="no such file"):
+        store.find_bundles(tmp_path / "absent")
+
+
+def test_a_bundle_that_lost_its_manifest_is_damaged_not_absent(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    (tmp_path / "b" / "manifest.json").unlink()
+    assert store.find_bundles(tmp_path / "b") == [tmp_path / "b"]
+    with pytest.raises(BundleError) as caught:
+        read_bundle(tmp_path / "b")
+    assert caught.value.reason == "no_manifest"
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", "not_a_zip"),
+        (b"hello", "not_a_zip"),
+        (b"#!/bin/sh\n" + ZIP, "not_a_zip"),
+        (ZIP + b"\0", "not_canonical"),
+        (ZIP[:-1], "not_canonical"),
+        (ZIP[:-30], "not_canonical"),
+        (ZIP[: len(ZIP) // 2], "truncated"),
+        (ZIP[:20], "truncated"),
+        (_rezipped(compression=zipfile.ZIP_DEFLATED), "zipped_again"),
+        (_rezipped(), "not_canonical"),
+        (zip_bytes(Bundle(b"", {}, {}))[:-22], "not_canonical"),
+        (_zip_of({"x.agentproof.zip": ZIP}), "no_manifest"),
+        (_zip_of({"sibling/manifest.json": b"{}"}), "no_manifest"),
+        (_zip_of({"../manifest.json": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"/manifest.json": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"a\\b": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"a/./b": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"a//b": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"c:x": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"nul.json": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"a" * 241: b"{}", "manifest.json": b"{}"}), "too_large"),
+        (_zip_of({"a/" * (MAX_PATH_DEPTH + 1) + "b": b"{}", "manifest.json": b"{}"}), "unsafe_path"),
+        (_zip_of({"A.py": b"", "a.py": b"", "manifest.json": b"{}"}), "colliding_paths"),
+        (_zip_of({"A/x.py": b"", "a/y.py": b"", "manifest.json": b"{}"}), "colliding_paths"),
+        (_zip_of({"a": b"", "a/y.py": b"", "manifest.json": b"{}"}), "colliding_paths"),
+        (_zip_of({f"attestations/{n}.json": b"" for n in range(65)} | {"manifest.json": b"{}"}), "too_many"),
+    ],
+)
+def test_a_zip_in_another_form_is_refused_with_its_reason(raw: bytes, reason: str) -> None:
+    assert _refused(raw).reason == reason
+
+
+def test_zipping_again_is_explained() -> None:
+    assert "as agentproof wrote it" in str(_refused(_rezipped(compression=zipfile.ZIP_DEFLATED)).hint)
+    assert "x.agentproof.zip" in str(_refused(_zip_of({"x.agentproof.zip": ZIP})).hint)
+
+
+def test_data_between_records_is_refused() -> None:
+    second = ZIP.index(b"PK\x03\x04", 4)
+    assert _refused(ZIP[:second] + b"hidden" + ZIP[second:]).reason in ("not_canonical", "not_a_zip")
+
+
+def test_an_encrypted_record_is_refused() -> None:
+    assert _refused(ZIP[:6] + b"\x01\x00" + ZIP[8:]).reason == "encrypted"
+
+
+def test_zip64_sizes_are_refused() -> None:
+    raw = bytearray(ZIP)
+    struct.pack_into("<II", raw, 18, 0xFFFFFFFF, 0xFFFFFFFF)
+    assert _refused(bytes(raw)).reason == "too_large"
+
+
+def test_a_record_that_is_there_twice_is_refused() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("manifest.json"), b"{}")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(zipfile.ZipInfo("manifest.json"), b"[]")
+    assert _refused(out.getvalue()).reason == "not_canonical"
+
+
+def test_a_file_over_the_cap_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "big.zip"
+    with path.open("wb") as stream:
+        stream.truncate(MAX_BUNDLE_BYTES + 1)
+    with pytest.raises(BundleError) as caught:
+        read_bundle(path)
+    assert caught.value.reason == "too_large"
+
+
+def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+
+    def broken(break_it: "os.PathLike[str] | str", make: object) -> str:
+        root = tmp_path / f"b{len(list(tmp_path.iterdir()))}"
+        write_directory(BUNDLE, root)
+        assert callable(make)
+        make(root / break_it)
+        with pytest.raises(BundleError) as caught:
+            read_bundle(root)
+        return caught.value.reason
+
+    assert broken("link.py", lambda path: path.symlink_to(secret)) == "link"
+    assert broken("folder", lambda path: path.symlink_to(tmp_path, target_is_directory=True)) == "link"
+    assert broken("hard.py", lambda path: path.hardlink_to(secret)) == "link"
+    assert broken("pipe.py", os.mkfifo) == "not_a_file"
+    assert broken("é.py", lambda path: path.write_text("")) == "unsafe_path"
+    assert broken("empty", lambda path: path.mkdir()) == "empty_directory"
+
+
+def test_a_wheel_name_cannot_leave_the_shelf(tmp_path: Path) -> None:
+    shelf = store.Shelf(tmp_path)
+    for name in ("../secret", "/etc/passwd", "a/b"):
+        with pytest.raises(BundleError):
+            shelf(name)
+    assert shelf("absent.whl") is None
+
+
+def test_the_checksum_of_each_record_is_held() -> None:
+    raw = bytearray(ZIP)
+    at = 14
+    (crc,) = struct.unpack_from("<I", raw, at)
+    struct.pack_into("<I", raw, at, crc ^ 1)
+    assert _refused(bytes(raw)).reason == "not_canonical"
