@@ -8,11 +8,11 @@ from typing import Any
 
 from . import __version__
 from ._check_members import require
+from .claims import INVARIANTS, AuthoredClaim, read_claims
 from .errors import BundleError, UsageError
-from .judge import Asked
 from .models.diff import Absent, diff
 from .models.events import ScriptStarted
-from .models.header import read_header
+from .models.header import Header, read_header
 from .models.manifest import ClaimResult, Judgement, Manifest, Target
 from .models.report import Difference
 from .models.trace import Mode, Trace
@@ -114,8 +114,8 @@ def hold_states(traces: Iterable[Trace], states: Mapping[str, Any]) -> None:  # 
         raise BundleError("unlisted", "no trace refers to it", path=f"states/{digest}.json")
 
 
-def hold_header(manifest: Manifest, bundle: Bundle) -> None:
-    """Title and reference are those of the reproduction's own header."""
+def hold_header(manifest: Manifest, bundle: Bundle) -> Header:
+    """The reproduction's header, whose title and reference are the manifest's."""
     script = manifest.reproduction
     try:
         header = read_header(bundle.members[script.entry], path=script.entry)
@@ -123,14 +123,41 @@ def hold_header(manifest: Manifest, bundle: Bundle) -> None:
         raise BundleError("bad_header", error.message) from error
     if (header.title, header.reference) != (script.title, script.reference):
         raise BundleError("other_header", "title or reference is not that of the header", path=script.entry)
+    return header
 
 
-def hold_asked(manifest: Manifest, beyond: Iterable[Asked]) -> None:
-    """A recorder of this very version judged every invariant of this version."""
-    left_out = [f"{claim.kind} ({claim.mode})" for claim in beyond]
-    if left_out and manifest.recorder.agentproof == __version__:
-        text = f"agentproof {__version__} judges {', '.join(left_out)} too; the manifest leaves it out"
-        raise BundleError("claim_left_out", text, path=MANIFEST)
+def authored_in(
+    manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
+) -> tuple[AuthoredClaim, ...]:
+    """The claims that the reproduction's header authors."""
+    try:
+        return read_claims(header.claims, modes=traces, path=manifest.reproduction.entry)
+    except UsageError as error:
+        raise BundleError("bad_header", error.message) from error
+
+
+def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ...]:
+    """What this tool would judge beyond the manifest's claims.
+
+    That may only be invariants that another version of agentproof did not know: the author's own
+    claims are all there and no others, and a recorder of this version knew what this version knows.
+    """
+
+    def authored(claims: Iterable[ClaimResult]) -> list[tuple[object, ...]]:
+        mine = [claim for claim in claims if claim.kind not in INVARIANTS]
+        return [(claim.id, claim.kind, claim.mode, claim.arguments) for claim in mine]
+
+    recorded = manifest.judgement.claims
+    if authored(recorded) != authored(everything.claims):
+        text = "its authored claims are not those of the reproduction's header and checks"
+        raise BundleError("other_claims", text, path=MANIFEST)
+    known = {(claim.kind, claim.mode) for claim in recorded}
+    beyond = tuple(claim for claim in everything.claims if (claim.kind, claim.mode) not in known)
+    if manifest.recorder.agentproof == __version__:
+        names = ", ".join(f"{claim.kind} ({claim.mode})" for claim in beyond) or "them in another order"
+        text = f"agentproof {__version__} judges {names}; the manifest does not"
+        raise BundleError("claims_left_out", text, path=MANIFEST)
+    return beyond
 
 
 def hold_judgement(recorded: Judgement, recomputed: Judgement) -> None:

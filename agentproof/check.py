@@ -32,7 +32,8 @@ from . import _check_content as content
 from . import _check_members as members
 from . import _check_signers as signers
 from .errors import BundleError, Exit
-from .judge import asked_in, invariants, judge
+from .judge import asked_in, judge
+from .models.header import Header
 from .models.manifest import ClaimResult, Judgement, Manifest
 from .models.projection import evidence_id
 from .models.pylock import PYLOCK, render
@@ -275,7 +276,7 @@ class _Check:
     def _claims(self, manifest: Manifest) -> Outcome:
         content.hold_traces(manifest, self.traces)
         content.hold_states(self.traces.values(), self.states)
-        content.hold_header(manifest, self.bundle)
+        header = content.hold_header(manifest, self.bundle)
         files = {member.path: member.sha256 for member in manifest.members}
         found = evidence_id(
             target_sha256=manifest.target.sha256,
@@ -286,15 +287,12 @@ class _Check:
         if found != manifest.evidence_id:
             text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
             raise BundleError("other_evidence", text)
-        recomputed = self._judge(manifest)
-        content.hold_judgement(manifest.judgement, recomputed)
+        judgement = self._judge(manifest, header)
         self.judged = True
-        counts = content.count_claims(recomputed.claims)
+        counts = content.count_claims(judgement.claims)
         return "passed", None, f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
 
-    def _judge(self, manifest: Manifest) -> Judgement:
-        asked = asked_in(manifest.judgement)
-        beyond = tuple(claim for claim in invariants(self.traces) if claim not in asked)
+    def _judge(self, manifest: Manifest, header: Header) -> Judgement:
         judged = partial(
             judge,
             traces=self.traces,
@@ -304,10 +302,14 @@ class _Check:
             isolation=manifest.isolation,
             coverage=manifest.coverage,
         )
-        content.hold_asked(manifest, beyond)
-        recomputed = judged(claims=asked)
-        self.also = judged(claims=beyond).claims if beyond else ()
-        return recomputed
+        recorded = manifest.judgement
+        everything = judged(authored=content.authored_in(manifest, header, self.traces))
+        if everything == recorded:
+            return recorded
+        # Another version of agentproof may have known fewer claims: exactly those are judged again.
+        content.hold_judgement(recorded, judged(claims=asked_in(recorded)))
+        self.also = content.left_out(manifest, everything)
+        return recorded
 
     def _conclude(self, results: list[CheckResult]) -> Checked:
         manifest = self.manifest
