@@ -10,10 +10,20 @@ from pydantic import Field
 
 from ._base import Event, Failure, Label
 from .probe import ProbeChecked, ProbeObserved
-from .runs import Interruption, ModelAnswered, ModelCalled, ModelFailed, RunEnded, RunStarted
+from .runs import (
+    Interruption,
+    ModelAnswered,
+    ModelCalled,
+    ModelFailed,
+    ModelLeft,
+    RunEnded,
+    RunStarted,
+    RunTaskEnded,
+)
 from .script import (
     Frame,
     NetworkRefused,
+    ProcessEnded,
     ProcessStarted,
     RecorderFailed,
     ScriptEnded,
@@ -31,13 +41,16 @@ AnyEvent = Annotated[
     | ModelAnswered
     | ModelCalled
     | ModelFailed
+    | ModelLeft
     | NetworkRefused
     | ProbeChecked
     | ProbeObserved
+    | ProcessEnded
     | ProcessStarted
     | RecorderFailed
     | RunEnded
     | RunStarted
+    | RunTaskEnded
     | ScriptEnded
     | ScriptStarted
     | ScriptWrote
@@ -65,14 +78,17 @@ __all__ = [
     "ModelAnswered",
     "ModelCalled",
     "ModelFailed",
+    "ModelLeft",
     "Moment",
     "NetworkRefused",
     "ProbeChecked",
     "ProbeObserved",
+    "ProcessEnded",
     "ProcessStarted",
     "RecorderFailed",
     "RunEnded",
     "RunStarted",
+    "RunTaskEnded",
     "ScriptEnded",
     "ScriptStarted",
     "ScriptWrote",

@@ -62,6 +62,14 @@ class RunEnded(Event):
     usage: Value | None = None
 
 
+class RunTaskEnded(Event):
+    """The task of a streamed run is over, whether or not anybody consumes its stream."""
+
+    kind: Literal["run.task_ended"]
+    outcome: Literal["returned", "raised", "cancelled"]
+    error: Failure | None = None
+
+
 class ModelCalled(Event):
     """The SDK asks the model."""
 
@@ -77,6 +85,9 @@ class ModelCalled(Event):
     handoffs: tuple[Text, ...] = ()
     settings: Value | None = None
     output_type: Text | None = None
+    previous_response_id: Text | None = None
+    conversation_id: Text | None = None
+    prompt: Value | None = None
 
 
 class ModelAnswered(Event):
@@ -97,3 +108,13 @@ class ModelFailed(Event):
     kind: Literal["model.failed"]
     call: Label
     error: Failure
+    stream: Value | None = None
+    """The stream events that came before, as types; absent for a plain call."""
+
+
+class ModelLeft(Event):
+    """The SDK stopped listening to a stream before the response was complete."""
+
+    kind: Literal["model.left"]
+    call: Label
+    stream: Value

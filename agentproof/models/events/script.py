@@ -69,6 +69,16 @@ class ProcessStarted(Event):
     observed: bool
 
 
+class ProcessEnded(Event):
+    """A process of the script's that was recorded too ends by itself."""
+
+    kind: Literal["process.ended"]
+    outcome: Literal["exited", "raised"]
+    code: int | None = None
+    error: Failure | None = None
+    frames: tuple[Frame, ...] = ()
+
+
 class RecorderFailed(Event):
     """A fault of the recorder's own: what it touches is not observed."""
 

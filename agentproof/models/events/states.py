@@ -5,8 +5,8 @@ from typing import Literal
 from ._base import Event, Failure, Label, StateDigest, Text, Value
 
 Moment = Literal["decision", "restore", "run_start", "run_end", "exit", "body"]
-"""When all live states are looked at. `body` (the return of a function of the script) depends on the
-Python version, so the evidence projection leaves it out."""
+"""When all live states are looked at (`restore`: also when a state's JSON is taken). `body` (the return
+of a function of the script) depends on the Python version, so the evidence projection leaves it out."""
 
 
 class StateMade(Event):

@@ -1,0 +1,36 @@
+"""Hooks for `openai-agents`, installed when the script's own import of it is done (standard library only).
+
+Base classes are patched, with every subclass to come; no agent, tool or hooks object is touched.
+What a release does not have is a gap in the recording's coverage, never an error.
+"""
+
+from typing import Callable, List, Tuple
+
+from ...events import journal
+from . import hooks, models, runs, states
+
+_PARTS: Tuple[Tuple[str, Callable[[], List[str]]], ...] = (
+    ("hooks", hooks.install),
+    ("models", models.install),
+    ("states", states.install),
+    ("runs", runs.install),
+)
+
+
+def install(mode: str) -> List[Tuple[str, str]]:
+    """Hook everything that this release has; give (what, why) for what could not be hooked."""
+    gaps: List[Tuple[str, str]] = []
+    runs.routing = mode == "streamed"
+    for name, part in _PARTS:
+        try:
+            gaps += [(name, why) for why in part()]
+        except Exception as error:
+            journal().failed(name, error)
+            gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    return gaps
+
+
+def finish() -> None:
+    """Look at what is left when the script is over."""
+    runs.finish()
+    states.boundary("exit")

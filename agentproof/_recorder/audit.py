@@ -1,0 +1,205 @@
+"""The audit hook: what the script opens, starts, and tries to reach (standard library only).
+
+The network is refused here first, so that the script sees the same error whatever the machine can
+isolate: `ENETUNREACH` for an address, "temporary failure in name resolution" for a name. Loopback
+is left alone where it is the recording's own (a network namespace).
+"""
+
+import errno
+import ipaddress
+import os
+import socket
+import sys
+import threading
+from typing import Any, Callable, Dict, Optional, Set, Tuple
+
+from . import snapshots
+from .events import journal
+from .plan import Plan
+from .values import text
+
+_CONNECTING = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.bind"}
+_NAMING = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
+_CHANGING = {
+    "os.mkdir",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "shutil.move",
+    "shutil.rmtree",
+}
+_STARTING = {"os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty", "subprocess.Popen"}
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Seen:
+    """What this process did so far, as far as others ask for it."""
+
+    def __init__(self) -> None:
+        self.opened: Set[str] = set()
+        """Paths below the reproduction's root."""
+        self.written: Optional[str] = None
+        """The first file that was written, outside of the bytecode cache."""
+        self.started: Optional[str] = None
+        """The first process that was started."""
+
+
+seen = Seen()
+_inside = threading.local()
+process_watcher: Optional[Callable[[str, Tuple[Any, ...]], None]] = None
+
+
+def install(plan: Plan) -> None:
+    """Begin to watch; an audit hook cannot be taken away again."""
+    root = os.path.join(plan.root, "")
+    ignored = tuple(
+        os.path.join(path, "") for path in (plan.control, sys.pycache_prefix or plan.control, "/dev", "/proc")
+    )
+    handlers: Dict[str, Callable[[str, Tuple[Any, ...]], None]] = {}
+    for name in _CONNECTING:
+        handlers[name] = lambda event, arguments: _connect(event, arguments, plan)
+    for name in _NAMING:
+        handlers[name] = lambda event, arguments: _resolve(event, arguments, plan)
+    for name in _CHANGING:
+        handlers[name] = lambda event, arguments: _change(event, arguments, ignored)
+    for name in _STARTING:
+        handlers[name] = _start
+    handlers["open"] = lambda event, arguments: _open(arguments, root, ignored)
+    handlers["sqlite3.connect"] = lambda event, arguments: _database(arguments, root)
+    if plan.network == "seccomp":
+        handlers["socket.__new__"] = _make_socket
+    known = handlers.get
+
+    def hook(event: str, arguments: Tuple[Any, ...]) -> None:
+        handler = known(event)
+        if handler is None or getattr(_inside, "busy", False):
+            return
+        _inside.busy = True
+        try:
+            handler(event, arguments)
+        finally:
+            _inside.busy = False
+
+    sys.addaudithook(hook)
+
+
+class Unwatched:
+    """The recorder's own doings are no deeds of the script's."""
+
+    def __enter__(self) -> None:
+        self._before = getattr(_inside, "busy", False)
+        _inside.busy = True
+
+    def __exit__(self, *_: object) -> None:
+        _inside.busy = self._before
+
+
+def _open(arguments: Tuple[Any, ...], root: str, ignored: Tuple[str, ...]) -> None:
+    path, _, flags = arguments
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not isinstance(path, str):
+        return
+    if isinstance(flags, int) and flags & _WRITING:
+        _note_write(path, ignored)
+    elif path.startswith(root):
+        seen.opened.add(path)
+    elif not path.startswith("/"):
+        full = os.path.abspath(path)
+        if full.startswith(root):
+            seen.opened.add(full)
+
+
+def _database(arguments: Tuple[Any, ...], root: str) -> None:
+    path = arguments[0]
+    if isinstance(path, str) and path not in (":memory:", ""):
+        full = os.path.abspath(path)
+        if full.startswith(root):
+            seen.opened.add(full)
+        elif seen.written is None:
+            seen.written = full
+
+
+def _change(event: str, arguments: Tuple[Any, ...], ignored: Tuple[str, ...]) -> None:
+    path = arguments[0] if arguments else None
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if isinstance(path, str):
+        _note_write(path, ignored)
+
+
+def _note_write(path: str, ignored: Tuple[str, ...]) -> None:
+    full = os.path.abspath(path)
+    if (full + os.sep).startswith(ignored):
+        return
+    if snapshots.in_child:
+        raise PermissionError(errno.EPERM, "a child that only answers a question changes no file", path)
+    if seen.written is None:
+        seen.written = full
+
+
+def _start(event: str, arguments: Tuple[Any, ...]) -> None:
+    if snapshots.in_child:
+        raise PermissionError(errno.EPERM, "a child that only answers a question starts no process")
+    program = arguments[0] if arguments else None
+    if isinstance(program, bytes):
+        program = os.fsdecode(program)
+    if seen.started is None:
+        seen.started = program if isinstance(program, str) else event
+    if process_watcher is not None:
+        process_watcher(event, arguments)
+
+
+def _make_socket(event: str, arguments: Tuple[Any, ...]) -> None:
+    family = arguments[1] if len(arguments) > 1 else None
+    if family in (socket.AF_INET, socket.AF_INET6):
+        _refuse(event, None, loopback=False)
+        raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+
+def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
+    connection, address = arguments[0], arguments[1] if len(arguments) > 1 else None
+    if getattr(connection, "family", None) not in (socket.AF_INET, socket.AF_INET6):
+        return
+    if not isinstance(address, tuple) or not address:
+        return
+    loopback = _is_loopback(address[0])
+    if (loopback or event == "socket.bind") and plan.loopback:
+        return
+    _refuse(event, "{}:{}".format(address[0], address[1] if len(address) > 1 else ""), loopback=loopback)
+    raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+
+def _resolve(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
+    host = arguments[0] if arguments else None
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    if host is None or host == "" or _is_loopback(host) or _is_address(host):
+        return
+    _refuse(event, host, loopback=False)
+    raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+
+def _is_address(host: object) -> bool:
+    try:
+        ipaddress.ip_address(str(host).partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: object) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse(event: str, target: Optional[str], *, loopback: bool) -> None:
+    fields = {"operation": event, "target": None if target is None else text(target), "loopback": loopback}
+    journal().emit("network.refused", fields)

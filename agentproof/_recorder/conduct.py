@@ -1,0 +1,227 @@
+"""What the script did to the SDK itself: objects replaced, private names used (standard library only).
+
+1. At the end of the SDK's import every function, method and class of its modules is noted; at the
+   script's end each must still be the same object. The recorder's own hooks are left out.
+2. A module's constants count too, except those that the SDK's own functions assign (`global`).
+3. A module that was imported later must hold only functions whose code lies in the SDK's files.
+4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports and
+   texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that name and the file does
+   not define it itself.
+"""
+
+import ast
+import os
+import sys
+import types
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from . import patching
+from .plan import Plan
+
+_CONSTANTS = (str, int, float, bool, bytes, tuple, frozenset, type(None))
+_MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
+
+_noted: Dict[Tuple[str, str], Any] = {}
+_modules: Set[str] = set()
+
+
+def before(package: str) -> None:
+    """Note what the import made."""
+    for name, module in _of(package):
+        _modules.add(name)
+        for path, member in _members(name, module):
+            _noted[(name, path)] = member
+
+
+def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
+    """What differs from that, and the private names in the reproduction's Python files."""
+    changed = sorted(set(_changed(plan.package)))
+    writes: List[Dict[str, Any]] = []
+    reads: List[Dict[str, Any]] = []
+    if _modules:
+        known: Optional[Set[str]] = None
+        for file in files:
+            if not file.endswith(".py"):
+                continue
+            used = _private_uses(os.path.join(plan.root, file), plan.package)
+            if used and known is None:
+                known = _private_names(plan.package)
+            for name, line, is_write in used:
+                if known is not None and (name in known or name.startswith(plan.package + ".")):
+                    (writes if is_write else reads).append({"name": name, "file": file, "line": line})
+    return {"changed": changed, "private_writes": writes, "private_reads": reads}
+
+
+def _of(package: str) -> Iterator[Tuple[str, types.ModuleType]]:
+    for name, module in list(sys.modules.items()):
+        if (name == package or name.startswith(package + ".")) and isinstance(module, types.ModuleType):
+            yield name, module
+
+
+def _members(name: str, module: types.ModuleType) -> Iterator[Tuple[str, Any]]:
+    for key, item in list(vars(module).items()):
+        if key.startswith("__"):
+            continue
+        if isinstance(item, (type, types.FunctionType, *_CONSTANTS)):
+            yield key, item
+        if isinstance(item, type) and item.__module__ == name:
+            for inner, member in list(vars(item).items()):
+                if isinstance(member, _MEMBERS):
+                    yield "{}.{}".format(key, inner), member
+
+
+def _changed(package: str) -> Iterator[str]:
+    own = {(id(owner), name): new for owner, name, new in patching.replaced}
+    seen: Set[Tuple[str, str]] = set()
+    for name, module in _of(package):
+        if name not in _modules:
+            yield from _foreign(name, module, package)
+            continue
+        assigned: Optional[Set[str]] = None
+        for path, member in _members(name, module):
+            seen.add((name, path))
+            noted = _noted.get((name, path), _ABSENT)
+            if noted is member or _is_ours(module, path, member, own):
+                continue
+            if isinstance(member, _CONSTANTS) or isinstance(noted, _CONSTANTS):
+                if noted is not _ABSENT and type(noted) is type(member) and noted == member:
+                    continue
+                assigned = _assigned(module) if assigned is None else assigned
+                if path in assigned:
+                    continue
+            if noted is _ABSENT and "." not in path and _is_submodule_export(member, package):
+                continue
+            yield "{}.{}".format(name, path)
+    for name, path in _noted.keys() - seen:
+        holder = sys.modules.get(name)
+        if holder is None or path.partition(".")[0] in _assigned(holder):
+            continue
+        yield "{}.{}".format(name, path)
+
+
+_ABSENT = object()
+
+
+def _is_submodule_export(member: Any, package: str) -> bool:
+    """Lazily exported names (`__getattr__` of a package) turn up as its globals later."""
+    module = getattr(member, "__module__", None)
+    return isinstance(module, str) and (module == package or module.startswith(package + "."))
+
+
+def _is_ours(module: types.ModuleType, path: str, member: Any, own: Dict[Tuple[int, str], Any]) -> bool:
+    owner: Any = module
+    *heads, last = path.split(".")
+    for head in heads:
+        owner = vars(owner).get(head)
+    return own.get((id(owner), last)) is member
+
+
+def _assigned(module: types.ModuleType) -> Set[str]:
+    """The globals that a module's own functions assign."""
+    names: Set[str] = set()
+    path = getattr(module, "__file__", None)
+    try:
+        with open(str(path), "rb") as stream:
+            tree = ast.parse(stream.read())
+    except (OSError, SyntaxError, ValueError):
+        return names
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            names.update(node.names)
+    return names
+
+
+def _foreign(name: str, module: types.ModuleType, package: str) -> Iterator[str]:
+    path = getattr(sys.modules.get(package), "__file__", None)
+    base = os.path.join(os.path.dirname(str(path)), "")
+    ours = {id(new) for _, _, new in patching.replaced}
+    for key, member in _members(name, module):
+        if "." not in key or id(member) in ours:
+            continue
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        code = getattr(function, "__code__", None)
+        if code is not None and not code.co_filename.startswith(("<", base)):
+            yield "{}.{}".format(name, key)
+
+
+def _private_names(package: str) -> Set[str]:
+    """Every `_x` that the SDK's own code defines or touches."""
+    names: Set[str] = set()
+    waiting: List[types.CodeType] = []
+    for (module, path), member in _noted.items():
+        names.update(part for part in (*module.split("."), *path.split(".")) if _is_private(part))
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        code = getattr(patching.original_of(function) if callable(function) else function, "__code__", None)
+        if isinstance(code, types.CodeType):
+            waiting.append(code)
+        fields = getattr(member, "__dataclass_fields__", None)
+        if isinstance(fields, dict):
+            names.update(field for field in fields if _is_private(field))
+    while waiting:
+        code = waiting.pop()
+        names.update(name for name in code.co_names if _is_private(name))
+        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return names
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def _private_uses(path: str, package: str) -> List[Tuple[str, int, bool]]:
+    """(name, line, whether it is written) of each use of a private name that the file does not define."""
+    try:
+        with open(path, "rb") as stream:
+            tree = ast.parse(stream.read())
+    except (OSError, SyntaxError, ValueError):
+        return []
+    defined = _defined(tree)
+    found: List[Tuple[str, int, bool]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in defined:
+            found.append((node.attr, node.lineno, not isinstance(node.ctx, ast.Load)))
+        elif isinstance(node, ast.Call):
+            found += _named_in_call(node, defined)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
+            parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            found += [(part, node.lineno, False) for part in parts if _is_private(part)]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == package:
+                    parts = alias.name.split(".")
+                    found += [(part, node.lineno, False) for part in parts if _is_private(part)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            parts = node.value.split(".")
+            if parts[0] == package and len(parts) > 1 and any(_is_private(part) for part in parts):
+                found.append((node.value[:200], node.lineno, False))
+    return sorted(set(found), key=lambda use: (use[1], use[0], use[2]))
+
+
+def _named_in_call(node: ast.Call, defined: Set[str]) -> List[Tuple[str, int, bool]]:
+    """`getattr(x, "_y")`, `setattr(x, "_y", …)` and their like."""
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    if name not in ("getattr", "setattr", "delattr", "object") or len(node.args) < 2:
+        return []
+    given = node.args[1]
+    text = given.value if isinstance(given, ast.Constant) else None
+    if isinstance(text, str) and _is_private(text) and text not in defined:
+        return [(text, node.lineno, name != "getattr")]
+    return []
+
+
+def _defined(tree: ast.AST) -> Set[str]:
+    """Private names that the file itself gives to functions, class members and `self`."""
+    names: Set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("self", "cls")
+        ):
+            names.add(node.attr)
+    return {name for name in names if _is_private(name)}

@@ -1,0 +1,49 @@
+"""Which files a process really used: the SDK's modules with their hashes, and the reproduction's own.
+
+Standard library only.
+"""
+
+import hashlib
+import os
+import sys
+from typing import Any, Dict, List
+
+from . import audit
+from .plan import Plan
+
+
+def modules(plan: Plan) -> List[Dict[str, str]]:
+    """Every loaded module of the SDK, by its file below site-packages."""
+    base = os.path.join(os.path.realpath(plan.site_packages), "")
+    found = []
+    for name, module in sorted(sys.modules.items()):
+        if name != plan.package and not name.startswith(plan.package + "."):
+            continue
+        path = getattr(module, "__file__", None)
+        if not isinstance(path, str):
+            continue
+        real = os.path.realpath(path)
+        try:
+            with open(real, "rb") as stream:
+                digest = hashlib.sha256(stream.read()).hexdigest()
+        except OSError:
+            digest = ""
+        relative = real[len(base) :] if real.startswith(base) else real
+        found.append({"module": name, "path": relative.replace(os.sep, "/"), "sha256": digest})
+    return found
+
+
+def files(plan: Plan) -> List[str]:
+    """The reproduction's files that were loaded or opened, relative to its root, the entry among them."""
+    root = os.path.join(plan.root, "")
+    paths = {plan.script, *audit.seen.opened}
+    for module in list(sys.modules.values()):
+        path: Any = getattr(module, "__file__", None)
+        if isinstance(path, str) and path.startswith(root):
+            paths.add(path)
+    found = []
+    for path in paths:
+        full = os.path.normpath(path)
+        if full.startswith(root) and os.path.isfile(full):
+            found.append(full[len(root) :].replace(os.sep, "/"))
+    return sorted(set(found))

@@ -1,0 +1,152 @@
+"""Run the reproduction as `__main__` and write down what it does (standard library only).
+
+1. The script sees the process that `python script.py` would give it: `__main__`, `sys.argv`,
+   `sys.path[0]`, exit code, traceback, clean-up at the end.
+2. The hooks go in at the end of its own import of the SDK; there one child a mode is forked.
+3. What ends the script is written before the interpreter's own clean-up; the summary at the very end
+   of it says that the mode ended by itself.
+"""
+
+import atexit
+import os
+import sys
+import threading
+import types
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import audit, bodies, conduct, importing, lanes, processes
+from .adapters import openai_agents
+from .events import open_journal, watching
+from .forking import Streams, enter_work, split
+from .plan import Plan
+from .summary import Summary
+from .values import failure
+
+
+def main(path: str) -> None:
+    """Run the plan at `path`; does not return."""
+    plan = Plan.read(path)
+    Recording(plan).run()
+
+
+class Recording:
+    """One process that is being recorded."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._mode = plan.modes[0]
+        self._ended = False
+        process = "0" if plan.child is None else str(plan.child["number"])
+        self._journal = open_journal(plan.control, self._mode, process)
+        self._summary = Summary(plan)
+
+    def run(self) -> None:
+        """Run the script and leave by its exit code."""
+        plan = self._plan
+        if plan.child is None:
+            self._streams: Optional[Streams] = Streams(plan, self._mode)
+            enter_work(plan, self._mode)
+        else:
+            self._streams = None
+            self._journal.lanes.current().frontier.append(plan.child["after"])
+        lanes.install(self._journal.lanes)
+        atexit.register(self._summarise)
+        if not any(name == plan.package for name in sys.modules):
+            sys.meta_path.insert(0, importing.Finder(plan.package, self._imported))
+        sys.meta_path.insert(0, importing.ProbeFinder())
+        audit.install(plan)
+        processes.install(plan)
+        if plan.child is None:
+            started = {"entry": plan.entry, "arguments": plan.arguments}
+            self._journal.emit("script.started", started)
+        code, error = self._execute()
+        self._end(code, error)
+        sys.exit(code)
+
+    def _imported(self, module: types.ModuleType) -> None:
+        """The script's import of the SDK is done: hook it, then become one process a mode."""
+        plan = self._plan
+        with watching("conduct"):
+            conduct.before(plan.package)
+        if self._streams is not None:
+            self._mode = split(plan, self._streams)
+        processes.mode = self._mode
+        self._summary.gaps += openai_agents.install(self._mode)
+        self._summary.gaps += bodies.install(plan)
+        self._journal.emit("sdk.imported", {"module": module.__name__})
+
+    def _execute(self) -> Tuple[Any, Optional[BaseException]]:
+        """Run the script; give what `sys.exit` would take, and an exception that nobody caught."""
+        plan = self._plan
+        here = os.path.dirname(os.path.abspath(__file__))
+        sys.path[:] = [path for path in sys.path if path != here]
+        target: Dict[str, Any] = plan.child or {"kind": "script", "path": plan.script, "argv": None}
+        if target["argv"] is None:
+            sys.argv = [plan.script, *plan.arguments]
+        else:
+            sys.argv = list(target["argv"])
+        try:
+            processes.execute(target)
+        except SystemExit as left:
+            return left.code, None
+        except BaseException as error:
+            return 1, error
+        return None, None
+
+    def _end(self, code: Any, error: Optional[BaseException]) -> None:
+        """Tell how the script ended, after the threads that Python waits for."""
+        if error is not None:
+            error.__traceback__ = _scripts_own(error.__traceback__)
+            sys.excepthook(type(error), error, error.__traceback__)
+        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls here
+        with watching("runs"):
+            if self._summary.is_hooked:
+                openai_agents.finish()
+        bodies.stop()
+        fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
+        if error is not None:
+            fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}
+        if self._plan.child is None:
+            self._journal.emit("script.ended", fields)
+        else:
+            self._journal.emit("process.ended", fields)
+
+    def _frames(self, error: BaseException) -> List[Dict[str, Any]]:
+        root = os.path.join(self._plan.root, "")
+        frames = []
+        trace = error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if code.co_filename.startswith(root):
+                name = getattr(code, "co_qualname", code.co_name)
+                frames.append(
+                    {"file": code.co_filename[len(root) :], "line": trace.tb_lineno, "function": name}
+                )
+            trace = trace.tb_next
+        return frames
+
+    def _summarise(self) -> None:
+        """The last of the clean-up functions: registered first, before any of the script's."""
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # the script closed them
+        if not self._ended:
+            self._ended = True
+            self._summary.write()
+
+
+def _status(code: Any) -> int:
+    """The exit status that `sys.exit(code)` gives."""
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
+
+
+def _scripts_own(trace: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
+    """The traceback from the script's own first line on."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
+        trace = trace.tb_next
+    return trace

@@ -1,0 +1,258 @@
+"""Values: the recorder's twin of `agentproof/models/values.py` (standard library only).
+
+1. null, booleans, strings, lists and integers up to 2^53-1 are themselves; dicts with text keys too.
+2. All else is an object with one `$` key; real keys that begin with `$` are written with `$$`.
+3. Models and dataclasses keep their class and fields; other objects are only named (`$opaque`).
+4. Nothing of an unknown object is called: no `repr`, no `str`, no property.
+"""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import os
+import pathlib
+import types
+import uuid
+import weakref
+from typing import Any, Callable, Dict, List, Tuple
+
+MAX_INTEGER = 2**53 - 1
+MAX_DEPTH = 60
+MAX_NODES = 200_000
+
+_models: "weakref.WeakKeyDictionary[type, bool]" = weakref.WeakKeyDictionary()
+_special: Dict[type, Callable[[Any], Dict[str, Any]]] = {}
+
+
+def register(cls: type, fields: Callable[[Any], Dict[str, Any]]) -> None:
+    """Write instances of `cls` as `$object` with what `fields` gives."""
+    _special[cls] = fields
+
+
+def encode(value: Any) -> Any:
+    """`value` as plain JSON data in the encoding above; it is copied, so later changes do not show."""
+    return _Encoder().encode(value, 0)
+
+
+def class_name(cls: type) -> str:
+    """A class as `module:Qualname`."""
+    module = getattr(cls, "__module__", None)
+    name = getattr(cls, "__qualname__", None) or "?"
+    text = "{}:{}".format(module if isinstance(module, str) and module else "?", name)
+    text = "".join("_" if letter.isspace() else letter for letter in text)
+    # The module moved in 3.13; the class did not.
+    return text.replace("pathlib._local:", "pathlib:")[:400]
+
+
+def type_name(value: Any) -> str:
+    """The class of `value` as `module:Qualname`."""
+    return class_name(type(value))
+
+
+def text(value: Any, limit: int = 4096) -> str:
+    """A short text for a name or a code: valid Unicode, at most `limit` characters."""
+    found = value if isinstance(value, str) else type_name(value)
+    return found.encode("utf-8", "replace").decode("utf-8")[:limit]
+
+
+def optional_text(value: Any) -> Any:
+    """`text` of a string, and None for anything else."""
+    return text(value) if isinstance(value, str) else None
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self._nodes = 0
+        self._path: List[int] = []
+
+    def encode(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            return _string(value)
+        if kind is int:
+            return _integer(value)
+        if kind is float:
+            return {"$float": float.__repr__(value)}
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES or id(value) in self._path:
+            return {"$opaque": class_name(kind)}
+        self._path.append(id(value))
+        try:
+            return self._compound(value, kind, depth + 1)
+        finally:
+            self._path.pop()
+
+    def _compound(self, value: Any, kind: type, depth: int) -> Any:
+        if kind is list:
+            return [self.encode(item, depth) for item in list(value)]
+        if isinstance(value, dict):
+            return self._mapping(value, depth)
+        for base in kind.__mro__:
+            if base in _special:
+                return self._object(kind, _special[base](value), depth)
+        if isinstance(value, enum.Enum):
+            return self._object(kind, {"name": value._name_, "value": value._value_}, depth)
+        if isinstance(value, str):
+            return _string(str.__str__(value))
+        if isinstance(value, int):
+            return _integer(int.__index__(value))
+        if isinstance(value, float):
+            return {"$float": float.__repr__(value)}
+        if isinstance(value, (bytes, bytearray)):
+            return {"$bytes": bytes(value).hex()}
+        if isinstance(value, (tuple, list)):
+            names = getattr(kind, "_fields", None)
+            if isinstance(value, tuple) and isinstance(names, tuple) and len(names) == len(value):
+                return self._object(kind, dict(zip(names, tuple.__iter__(value), strict=True)), depth)
+            return self._object(kind, {"items": list(value)}, depth)
+        if isinstance(value, (set, frozenset)):
+            items = [self.encode(item, depth) for item in value]
+            items.sort(key=lambda item: json.dumps(item, sort_keys=True))
+            return {"$object": class_name(kind), "fields": {"items": items}}
+        fields = _fields(value, kind)
+        return {"$opaque": class_name(kind)} if fields is None else self._object(kind, fields, depth)
+
+    def _mapping(self, value: Dict[Any, Any], depth: int) -> Any:
+        items = list(dict.items(value))
+        if all(type(key) is str for key, _ in items) and all(_is_unicode(key) for key, _ in items):
+            return {
+                (f"${key}" if key.startswith("$") else key): self.encode(item, depth) for key, item in items
+            }
+        pairs = [[self.encode(key, depth), self.encode(item, depth)] for key, item in items]
+        return {"$object": class_name(type(value)), "fields": {"items": pairs}}
+
+    def _object(self, kind: type, fields: Dict[str, Any], depth: int) -> Any:
+        return {
+            "$object": class_name(kind),
+            "fields": {
+                (f"${name}" if name.startswith("$") else name): self.encode(item, depth)
+                for name, item in fields.items()
+            },
+        }
+
+
+def _fields(value: Any, kind: type) -> Any:
+    """The fields of a model, dataclass, exception or well-known object; None for anything else."""
+    if _is_model(kind):
+        return _model_fields(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held = getattr(value, "__dict__", None)
+        names = [field.name for field in dataclasses.fields(value)]
+        if isinstance(held, dict):
+            return {name: held[name] for name in names if name in held}
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    if isinstance(value, BaseException):
+        return {"args": list(value.args)}
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return {"iso": value.isoformat()}
+    if isinstance(value, datetime.timedelta):
+        return {"seconds": value.total_seconds()}
+    if isinstance(value, (uuid.UUID, decimal.Decimal)):
+        return {"text": str(value)}
+    if isinstance(value, pathlib.PurePath):
+        return {"text": os.fspath(value)}
+    if isinstance(value, type):
+        return {"name": class_name(value)}
+    if isinstance(value, types.MappingProxyType):
+        return {"items": dict(value)}
+    return None
+
+
+def _is_model(kind: type) -> bool:
+    """True for a class of pydantic's models, told by its own marks (the recorder imports no pydantic)."""
+    known = _models.get(kind)
+    if known is None:
+        known = _models[kind] = any("__pydantic_fields_set__" in vars(base) for base in kind.__mro__)
+    return known
+
+
+def _model_fields(value: Any) -> Any:
+    held = object.__getattribute__(value, "__dict__")
+    given = getattr(value, "__pydantic_fields_set__", None)
+    given = given if isinstance(given, (set, frozenset)) else frozenset(held)
+    # A field that nobody set and that is None tells the version of the model, not what happened.
+    fields = {name: item for name, item in held.items() if name in given or item is not None}
+    extra = getattr(value, "__pydantic_extra__", None)
+    if isinstance(extra, dict):
+        fields.update({name: item for name, item in extra.items() if isinstance(name, str)})
+    return fields
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _string(value: str) -> Any:
+    return value if _is_unicode(value) else {"$str": [ord(letter) for letter in value]}
+
+
+def _integer(value: int) -> Any:
+    if -MAX_INTEGER <= value <= MAX_INTEGER:
+        return value
+    if value.bit_length() > 14_000:  # int() and str() refuse more than 4,300 digits
+        return {"$opaque": "builtins:int"}
+    return {"$int": str(value)}
+
+
+def freeze_state(document: Any) -> Any:
+    """A state's JSON as it is, copied at once: what `to_json` gives shares lists with the live state.
+
+    What JSON cannot hold (objects in the caller's context, NaN, broken text) is written as a value.
+    """
+    return _freeze(document, 0)
+
+
+def _freeze(document: Any, depth: int) -> Any:
+    kind = type(document)
+    if document is None or kind is bool or kind is int:
+        return document
+    if kind is str:
+        return _string(document)
+    if kind is float:
+        return document if math.isfinite(document) else {"$float": float.__repr__(document)}
+    if depth > 150:
+        return {"$opaque": class_name(kind)}
+    if kind is list or kind is tuple:
+        return [_freeze(item, depth + 1) for item in document]
+    if isinstance(document, dict):
+        return {_key(key): _freeze(item, depth + 1) for key, item in document.items()}
+    return encode(document)
+
+
+def _key(key: Any) -> str:
+    if type(key) is str and _is_unicode(key):
+        return key
+    return json.dumps(encode(key), sort_keys=True)
+
+
+def failure(error: BaseException) -> Dict[str, Any]:
+    """An exception as a `Failure` of the event vocabulary, without `data`."""
+    kind = type(error)
+    found: Dict[str, Any] = {"type": class_name(kind), "message": _message(error)}
+    bases = [class_name(base) for base in kind.__mro__[1:] if base is not object]
+    if bases:
+        found["bases"] = bases
+    return found
+
+
+def _message(error: BaseException) -> Any:
+    owner = next((base for base in type(error).__mro__ if "__str__" in vars(base)), BaseException)
+    plain: Tuple[type, ...] = (str, int, float, bool, type(None), bytes)
+    try:
+        # `__str__` of the script's own classes is the script's code: it is not run by an observer.
+        if owner.__module__ != "__main__" and all(type(item) in plain for item in error.args):
+            return encode(str(error))
+    except Exception:
+        pass
+    if len(error.args) == 1:
+        return encode(error.args[0])
+    return encode(list(error.args))
