@@ -25,16 +25,22 @@ from .errors import CannotDoError
 
 Level = Literal["namespace", "seccomp", "audit-hook"]
 
-_LAUNCHER = Path(__file__).with_name("_launcher.py")
+_LAUNCHER = ("_confine", "_launcher")
+"""The modules that run in the launcher, the last one as its main program."""
 _BOOTSTRAP = """\
-import marshal, os
+import marshal, os, sys
 def read(size):
     data = b""
     while len(data) < size:
         data += os.read(0, size - len(data)) or os._exit(0)
     return data
-code, plan = marshal.loads(read(int.from_bytes(read(8), "little")))
-exec(code)
+modules, plan = marshal.loads(read(int.from_bytes(read(8), "little")))
+new = type(sys)
+sys.modules["agentproof"] = new("agentproof")
+for name, code in modules:
+    module = sys.modules["agentproof." + name] = new("agentproof." + name)
+    exec(code, module.__dict__)
+module.main(plan)
 """
 """Standard input must not be buffered: what follows on it is for the supervisor."""
 _INNER_ID = 65534
@@ -288,12 +294,16 @@ def start(plan: Mapping[str, Any]) -> "subprocess.Popen[bytes]":  # Any: what `m
 
 
 @cache
-def _launcher_code() -> CodeType:
+def _launcher_code() -> tuple[tuple[str, CodeType], ...]:
     """The launcher's code, from its bytecode cache where there is one."""
-    code = SourceFileLoader("_launcher", str(_LAUNCHER)).get_code("_launcher")
-    if code is None:
-        raise RuntimeError(f"{_LAUNCHER} has no code")
-    return code
+    modules = []
+    for name in _LAUNCHER:
+        path = Path(__file__).with_name(f"{name}.py")
+        code = SourceFileLoader(f"agentproof.{name}", str(path)).get_code(f"agentproof.{name}")
+        if code is None:
+            raise RuntimeError(f"{path} has no code")
+        modules.append((name, code))
+    return tuple(modules)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
