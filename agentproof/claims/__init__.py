@@ -15,11 +15,14 @@ from ..models.trace import Mode
 from . import (
     approval_respected,
     call_output_linkage,
+    disabled_never_runs,
     exactly_once,
+    json_keeps_types,
     round_trip,
     script_completed,
     state_integrity,
     stream_parity,
+    turn_has_cause,
 )
 from ._evidence import Evidence, View
 from ._outcome import Kind, Outcome
@@ -31,11 +34,14 @@ INVARIANTS: Mapping[str, Kind] = MappingProxyType(
         for kind in (
             approval_respected,
             call_output_linkage,
+            disabled_never_runs,
             exactly_once,
+            json_keeps_types,
             round_trip,
             script_completed,
             state_integrity,
             stream_parity,
+            turn_has_cause,
         )
     }
 )

@@ -27,7 +27,7 @@ from ._runs import Run, filters_items, has_handoff
 NAME = "call-output-linkage"
 VERSION = 1
 SCOPE: Scope = "each"
-NEEDS = frozenset({"models", "runs", "states"})
+NEEDS = frozenset({"models", "runs"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     sites = 0
     found: list[Finding] = []
     for run in view.runs.values():
-        if filters_items(run) or has_handoff(run):
+        if filters_items(run) or has_handoff(run) or _lacks_origin(run, view):
             continue
         excuse = _excuse(run, view)
         for event, items in _places(run):
@@ -55,6 +55,11 @@ def evaluate(evidence: Evidence) -> Outcome:
             unpaired = _unpaired(items, excuse)
             found += [_finding(code, key, event, run, view) for code, key in unpaired]
     return outcome(sites=sites, because=_first_of_each(found))
+
+
+def _lacks_origin(run: Run, view: View) -> bool:
+    """Whether the run goes on from a state of which the recorder may have missed where it came from."""
+    return "states" in view.failed_parts and any(one.started.state is not None for one in run.owners())
 
 
 def _places(run: Run) -> Iterator[tuple[Event, list[Item]]]:

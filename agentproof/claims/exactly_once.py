@@ -24,7 +24,7 @@ from ._runs import Run, times_asked
 NAME = "exactly-once"
 VERSION = 1
 SCOPE: Scope = "each"
-NEEDS = frozenset({"hooks", "models", "runs", "states"})
+NEEDS = frozenset({"hooks", "models", "runs"})
 
 _KINDS = frozenset({"function", "mcp", "custom"})
 """Tools whose call id comes with the hook itself."""

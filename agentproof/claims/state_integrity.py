@@ -17,7 +17,7 @@ seen on 0.22.0 and 0.24.0).
 
 from collections.abc import Iterator
 
-from ..models.events import Event, RunEnded, RunStarted, StateDecided, StateMade, StateObserved, StateRestored
+from ..models.events import Event, RunEnded, StateDecided, StateMade, StateObserved, StateRestored
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._outcome import Outcome, Scope, outcome, sides
@@ -37,8 +37,8 @@ def evaluate(evidence: Evidence) -> Outcome:
         event for event in view.events if isinstance(event, StateDecided | StateRestored | RunEnded)
     ]
     sites = sum(_sites(line, operations, view) for line in view.states.values())
-    found = (finding for line in view.states.values() for finding in _violations(line, view))
-    return outcome(sites=sites, because=found)
+    found = [finding for line in view.states.values() for finding in _violations(line, view)]
+    return outcome(sites=sites, because=sorted(found, key=lambda finding: finding.events[0].seq))
 
 
 def _sites(line: StateLine, operations: list[Event], view: View) -> int:
@@ -73,7 +73,7 @@ def _violations(line: StateLine, view: View) -> Iterator[Finding]:
                 code=_code(cause),
                 events=view.refs(look, *((cause,) if cause else ())),
                 state=line.label,
-                run=cause.run if isinstance(cause, RunStarted | RunEnded) else None,
+                run=cause.run if isinstance(cause, RunEnded) else None,
                 subject=_name(cause, view),
                 **sides(change),
             )
@@ -116,20 +116,24 @@ def _look_before(line: StateLine, look: StateObserved) -> Event | None:
     return max(earlier, key=lambda event: event.seq, default=None)
 
 
-_CAUSES: dict[str, tuple[type[Event], ...]] = {
-    "decision": (StateDecided, StateMade),
-    "restore": (StateRestored,),
-    "run_start": (RunStarted,),
-    "run_end": (RunEnded,),
-}
-
-
 def _cause(look: StateObserved, view: View) -> Event | None:
-    """The operation that this look follows: the event before it, other looks of the same moment aside."""
-    for seq in range(look.seq - 1, 0, -1):
+    """The operation that this look belongs to: the states are looked at just after a decision, a restore
+    or the making of a state, and just before the end of a run is written down."""
+    if look.moment == "run_end":
+        return _beside(look, view, step=1, kinds=(RunEnded,))
+    if look.moment in ("decision", "restore"):
+        return _beside(look, view, step=-1, kinds=(StateDecided, StateMade, StateRestored))
+    return None
+
+
+def _beside(look: StateObserved, view: View, *, step: int, kinds: tuple[type[Event], ...]) -> Event | None:
+    """The nearest event in this direction, looks at other states aside, if it is of one of these kinds."""
+    seq = look.seq + step
+    while 1 <= seq <= len(view.events):
         event = view.event(seq)
         if not isinstance(event, StateObserved):
-            return event if isinstance(event, _CAUSES.get(look.moment, ())) else None
+            return event if isinstance(event, kinds) else None
+        seq += step
     return None
 
 
@@ -141,7 +145,7 @@ def _code(cause: Event | None) -> str:
             return "changed_by_making"
         case StateRestored():
             return "changed_by_restore"
-        case RunStarted() | RunEnded():
+        case RunEnded():
             return "changed_by_run"
         case _:
             return "changed_by_nothing"
@@ -151,7 +155,7 @@ def _name(cause: Event | None, view: View) -> str | None:
     match cause:
         case StateDecided() | StateMade() | StateRestored():
             return cause.state
-        case RunStarted() | RunEnded():
+        case RunEnded():
             run = view.runs.get(cause.run or "")
             return run.started.state if run is not None else None
         case _:

@@ -144,6 +144,7 @@ class Script:
             self._seen[state] = json.loads(json.dumps(self.now[state]))
         waiting = [{"tool": "pay", "call_id": call, "arguments": "{}"} for call in waits_for]
         fields.setdefault("last_agent", "a")
+        self.look("run_end")
         self.add(
             "run.ended",
             run=run,
@@ -152,7 +153,6 @@ class Script:
             interruptions=waiting or None,
             **fields,
         )
-        self.look("run_end")
         return result
 
     def made(self, result: str | None, document: Json) -> str:
