@@ -98,10 +98,14 @@ def same_version(first: str, second: str) -> bool:
         return True
     from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (20 ms, for odd spellings only)
 
-    try:
-        return Version(first.replace("_", "-")) == Version(second)
-    except InvalidVersion:
-        return False
+    # In a wheel's file name `_` stands for `-`, and in older ones for the `+` of a local version.
+    for spelling in (first.replace("_", "-"), first.replace("_", "+", 1)):
+        try:
+            if Version(spelling) == Version(second):
+                return True
+        except InvalidVersion:
+            continue
+    return False
 
 
 def _dist_info(names: Iterable[str], file_name: str) -> str:

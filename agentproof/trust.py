@@ -198,10 +198,7 @@ def _signer(line: str, number: int, source: str) -> TrustedKey | str:
         options, rest = _options(rest, where)
     kind = rest.split(None, 1)[0] if rest else ""
     if not PRINCIPAL.fullmatch(principals) or not _KEY_TYPES.fullmatch(kind):
-        raise TrustError(
-            f"{where}: neither a key line nor `principals [options] {KEY_TYPE} KEY`",
-            hint="see ALLOWED SIGNERS in ssh-keygen(1)",
-        )
+        raise _unread(where)
     if "cert-authority" in options:
         raise TrustError(f"{where}: cert-authority is not supported", hint="name the keys themselves")
     if kind != KEY_TYPE:
@@ -218,6 +215,13 @@ def _signer(line: str, number: int, source: str) -> TrustedKey | str:
     )
 
 
+def _unread(where: str) -> TrustError:
+    return TrustError(
+        f"{where}: neither a key line nor `principals [options] {KEY_TYPE} KEY`",
+        hint="see ALLOWED SIGNERS in ssh-keygen(1)",
+    )
+
+
 def _options(text: str, where: str) -> tuple[dict[str, str | None], str]:
     """The comma-separated options at the start of `text`, and what follows them."""
     options: dict[str, str | None] = {}
@@ -225,7 +229,7 @@ def _options(text: str, where: str) -> tuple[dict[str, str | None], str]:
     while True:
         match = _OPTION.match(text, at)
         if match is None:
-            raise TrustError(f"{where}: options that cannot be read at {text[at : at + 40]!r}")
+            raise _unread(where)
         name, value = match["name"].lower(), match["value"]
         if name not in ("cert-authority", "namespaces", "valid-after", "valid-before") or name in options:
             raise TrustError(f"{where}: option {name!r} is unknown or there twice")

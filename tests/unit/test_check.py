@@ -1,0 +1,302 @@
+"""The check of one bundle: five words, in an order, resting on what the reader brings."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agentproof.check import Checked, Reader, check_bundle, check_path, exit_code
+from agentproof.errors import Exit, UsageError
+from agentproof.models.manifest import Manifest
+from agentproof.models.report import ON_REQUEST, REQUIRED
+from agentproof.models.statement import Role, build_replayed_statement
+from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
+from agentproof.source import Sources
+from agentproof.store import Bundle, bundle_id, write_directory, zip_bytes
+from agentproof.trust import Trust, parse_trust
+from tests import forge
+
+BUNDLE = forge.draft().seal()
+HOLDS = forge.draft(holds=True).seal()
+TRUSTING = forge.trust_in(forge.REPORTER)
+READER = Reader(trust=TRUSTING, sources=forge.sources())
+
+
+def _statuses(checked: Checked) -> dict[str, str]:
+    return {check.name: check.status for check in checked.report.checks}
+
+
+def _reason(checked: Checked, name: str) -> str | None:
+    return next(check.reason for check in checked.report.checks if check.name == name)
+
+
+def _endorsed(bundle: Bundle, *keys: HeldKey) -> Bundle:
+    more = dict(attest_endorsed(bundle.manifest, key) for key in keys)
+    return Bundle(bundle.manifest, bundle.members, {**bundle.attestations, **more})
+
+
+def test_trusted_and_compared_is_current() -> None:
+    checked = check_bundle(BUNDLE, reader=READER)
+    assert checked.status == "CURRENT"
+    assert _statuses(checked) == dict.fromkeys(REQUIRED, "passed") | dict.fromkeys(ON_REQUEST, "not_made")
+    assert checked.report.verdict is not None
+    assert checked.report.verdict.status == "violated"
+    assert checked.report.bundle_id == bundle_id(BUNDLE)
+    assert exit_code(checked.report) is Exit.YES
+
+
+@pytest.mark.parametrize(
+    ("reader", "missing"),
+    [
+        (Reader(), {"signature", "source"}),
+        (Reader(trust=TRUSTING), {"source"}),
+        (Reader(sources=forge.sources()), {"signature"}),
+    ],
+)
+def test_without_trust_or_a_source_of_the_readers_it_is_intact(reader: Reader, missing: set[str]) -> None:
+    checked = check_bundle(BUNDLE, reader=reader)
+    assert checked.status == "INTACT"
+    not_made = {name for name, status in _statuses(checked).items() if status == "not_made"}
+    assert not_made - set(ON_REQUEST) == missing
+    assert exit_code(checked.report) is Exit.INTACT
+    assert exit_code(checked.report, allow_intact=True) is Exit.YES
+
+
+def test_a_signer_whom_the_reader_does_not_name_is_untrusted() -> None:
+    checked = check_bundle(BUNDLE, reader=Reader(trust=forge.trust_in(forge.STRANGER)))
+    assert checked.status == "UNTRUSTED"
+    assert exit_code(checked.report, allow_intact=True) is Exit.INVALID
+    assert checked.report.verdict is None
+    assert {status for name, status in _statuses(checked).items() if name in ("source", "claims")} == {
+        "not_made"
+    }
+
+
+def test_ones_own_key_is_trusted_without_naming_anybody() -> None:
+    own = Trust(keys=TRUSTING.keys)
+    assert check_bundle(BUNDLE, reader=Reader(trust=own, sources=forge.sources())).status == "CURRENT"
+    strange = forge.sign(BUNDLE, [forge.STRANGER])
+    assert check_bundle(strange, reader=Reader(trust=own)).status == "INTACT"
+
+
+def test_no_attestation_is_invalid_whatever_is_trusted() -> None:
+    unsigned = Bundle(BUNDLE.manifest, BUNDLE.members, {})
+    for reader in (Reader(), READER):
+        checked = check_bundle(unsigned, reader=reader)
+        assert (checked.status, _reason(checked, "signature")) == ("INVALID", "no_attestation")
+
+
+def test_an_endorsement_alone_is_no_recording() -> None:
+    only = dict([attest_endorsed(BUNDLE.manifest, forge.REPORTER)])
+    checked = check_bundle(Bundle(BUNDLE.manifest, BUNDLE.members, only), reader=READER)
+    assert (checked.status, _reason(checked, "signature")) == ("INVALID", "not_recorded")
+
+
+def test_another_wheel_of_the_readers_makes_it_stale_and_says_what_differs() -> None:
+    newer = forge.wheel(forge.WHEEL_FILES, version="0.21.0")
+    sources = forge.sources(newer, "openai_agents-0.21.0-py3-none-any.whl")
+    checked = check_bundle(BUNDLE, reader=Reader(trust=TRUSTING, sources=sources))
+    assert checked.status == "STALE"
+    assert exit_code(checked.report) is Exit.STALE
+    (difference,) = checked.report.differences
+    assert "0.20.0" in difference.bundle
+    assert "0.21.0" in difference.yours
+    assert _statuses(checked)["claims"] == "passed"
+
+
+def test_a_broken_bundle_about_another_source_is_invalid_not_stale() -> None:
+    newer = forge.wheel(forge.WHEEL_FILES, version="0.21.0")
+    sources = forge.sources(newer, "openai_agents-0.21.0-py3-none-any.whl")
+    draft = forge.draft()
+    draft.manifest["judgement"]["verdict"] = "holds"
+    checked = check_bundle(draft.seal(), reader=Reader(trust=TRUSTING, sources=sources))
+    assert (checked.status, _reason(checked, "claims")) == ("INVALID", "other_verdict")
+
+
+def test_a_reproduction_that_changed_beside_its_bundle_makes_it_stale(tmp_path: Path) -> None:
+    case = tmp_path / "bundles" / "case"
+    write_directory(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    (case / "reproduction.py").write_bytes(forge.REPRODUCTION)
+    assert check_path(case / "0.20.0", reader=READER).status == "CURRENT"
+    (case / "reproduction.py").write_bytes(forge.REPRODUCTION + b"# changed\n")
+    stale = check_path(case / "0.20.0", reader=READER)
+    assert stale.status == "STALE"
+    assert stale.report.differences[0].what == "reproduction.py beside the bundle"
+    (case / "reproduction.py").unlink()
+    assert check_path(case / "0.20.0", reader=READER).status == "STALE"
+
+
+def test_without_the_wheels_bytes_modules_are_not_compared() -> None:
+    detached = Bundle(
+        BUNDLE.manifest,
+        {path: data for path, data in BUNDLE.members.items() if not path.startswith("wheels/")},
+        BUNDLE.attestations,
+    )
+    checked = check_bundle(detached, reader=Reader(trust=TRUSTING))
+    assert (checked.status, _reason(checked, "source")) == ("INTACT", "wheel_absent")
+    assert check_bundle(detached, reader=READER).status == "CURRENT"
+
+
+def test_expecting_another_verdict_is_a_no_but_never_hides_a_fault() -> None:
+    current = check_bundle(BUNDLE, reader=READER).report
+    assert exit_code(current, expect="violated") is Exit.YES
+    assert exit_code(current, expect="holds") is Exit.NO
+    invalid = check_bundle(Bundle(BUNDLE.manifest, BUNDLE.members, {}), reader=READER).report
+    assert exit_code(invalid, expect="holds") is Exit.INVALID
+    assert exit_code(check_bundle(HOLDS, reader=READER).report, expect="holds") is Exit.YES
+
+
+def test_nothing_is_checked_after_a_failure() -> None:
+    members = {**BUNDLE.members, "extra.py": b""}
+    checked = check_bundle(Bundle(BUNDLE.manifest, members, BUNDLE.attestations), reader=READER)
+    assert checked.status == "INVALID"
+    statuses = list(_statuses(checked).values())
+    assert statuses == ["failed"] + ["not_made"] * 8
+    assert checked.report.signers == ()
+
+
+@pytest.mark.parametrize(
+    ("signers", "threshold", "status"),
+    [
+        ((forge.REPORTER,), {"recorded": 1}, "CURRENT"),
+        ((forge.REPORTER,), {"recorded": 2}, "UNTRUSTED"),
+        ((forge.REPORTER, forge.MAINTAINER), {"recorded": 2}, "CURRENT"),
+        ((forge.REPORTER, forge.STRANGER), {"recorded": 2}, "UNTRUSTED"),
+        ((forge.REPORTER,), {"endorsed": 1}, "UNTRUSTED"),
+        ((forge.REPORTER,), {"replayed": 1}, "UNTRUSTED"),
+    ],
+)
+def test_a_threshold_counts_trusted_signers_of_its_role(
+    signers: tuple[HeldKey, ...], threshold: dict[Role, int], status: str
+) -> None:
+    reader = Reader(
+        trust=forge.trust_in(forge.REPORTER, forge.MAINTAINER), sources=forge.sources(), thresholds=threshold
+    )
+    assert check_bundle(forge.sign(BUNDLE, signers), reader=reader).status == status
+
+
+def _count(names: dict[str, HeldKey]) -> int:
+    lines = "".join(f"{name} {key.public.line}\n" for name, key in names.items())
+    trust = parse_trust(lines.encode(), source="x")
+    signed = forge.sign(BUNDLE, names.values())
+    for demanded in range(1, 4):
+        if (
+            check_bundle(signed, reader=Reader(trust=trust, thresholds={"recorded": demanded})).status
+            != "INTACT"
+        ):
+            return demanded - 1
+    return 3
+
+
+def test_one_key_under_two_names_and_two_keys_of_one_name_count_once() -> None:
+    assert _count({"a@x": forge.REPORTER, "b@x": forge.REPORTER}) == 1
+    two_keys = forge.sign(BUNDLE, [forge.REPORTER, forge.MAINTAINER])
+    lines = "".join(f"a@x {key.public.line}\n" for key in (forge.REPORTER, forge.MAINTAINER))
+    trust = parse_trust(lines.encode(), source="x")
+    reader = Reader(trust=trust, thresholds={"recorded": 2})
+    assert check_bundle(two_keys, reader=reader).status == "UNTRUSTED"
+    assert _count({"a@x": forge.REPORTER, "b@x": forge.MAINTAINER}) == 2
+    assert _count({"a@x": forge.REPORTER, "b@x": forge.REPORTER, "c@x": forge.MAINTAINER}) == 2
+
+
+def test_an_endorsement_by_a_trusted_key_is_trust_but_no_recording() -> None:
+    rotated = _endorsed(forge.sign(BUNDLE, [forge.STRANGER]), forge.MAINTAINER)
+    trust = forge.trust_in(forge.MAINTAINER)
+    assert check_bundle(rotated, reader=Reader(trust=trust, sources=forge.sources())).status == "CURRENT"
+    demanding = Reader(trust=trust, sources=forge.sources(), thresholds={"recorded": 1})
+    assert check_bundle(rotated, reader=demanding).status == "UNTRUSTED"
+
+
+def test_a_replay_is_counted_under_its_own_role() -> None:
+    manifest = Manifest.from_bytes(BUNDLE.manifest)
+    statement = build_replayed_statement(
+        manifest,
+        bundle_id=bundle_id(BUNDLE),
+        time="2026-11-30T02:00:00Z",
+        python=manifest.environment.python,
+        platform=manifest.environment.platform,
+        lock="0" * 64,
+        isolation=manifest.isolation,
+        recorder=manifest.recorder,
+    )
+    name, envelope = attest_replayed(statement, forge.MAINTAINER)
+    replayed = Bundle(BUNDLE.manifest, BUNDLE.members, {**BUNDLE.attestations, name: envelope})
+    reader = Reader(
+        trust=forge.trust_in(forge.REPORTER, forge.MAINTAINER),
+        sources=forge.sources(),
+        thresholds={"recorded": 1, "replayed": 1},
+    )
+    assert check_bundle(replayed, reader=reader).status == "CURRENT"
+
+
+def test_keys_are_judged_as_of_the_time_that_the_reader_names() -> None:
+    trust = forge.trust_in(forge.REPORTER, options='valid-before="20260101Z"')
+    now = Reader(trust=trust, sources=forge.sources())
+    then = Reader(trust=trust, sources=forge.sources(), at=datetime(2025, 1, 1, tzinfo=UTC))
+    assert check_bundle(BUNDLE, reader=now).status == "UNTRUSTED"
+    assert check_bundle(BUNDLE, reader=then).status == "CURRENT"
+
+
+def test_a_zip_and_its_directory_give_the_same_report(tmp_path: Path) -> None:
+    (tmp_path / "b.agentproof.zip").write_bytes(zip_bytes(BUNDLE))
+    write_directory(BUNDLE, tmp_path / "b")
+    first = check_path(tmp_path / "b.agentproof.zip", reader=READER).report
+    second = check_path(tmp_path / "b", reader=READER).report
+    assert first.model_copy(update={"bundle": None}) == second.model_copy(update={"bundle": None})
+
+
+def test_an_unreadable_bundle_is_a_report_and_an_absent_one_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "b.zip").write_bytes(b"PK\x03\x04 what")
+    checked = check_path(tmp_path / "b.zip", reader=READER)
+    assert (checked.status, checked.report.bundle_id) == ("INVALID", None)
+    with pytest.raises(UsageError):
+        check_path(tmp_path / "absent", reader=READER)
+
+
+def test_the_json_has_every_key_and_each_check_by_name() -> None:
+    for bundle in (BUNDLE, Bundle(b"", {}, {})):
+        shape = json.loads(check_bundle(bundle, reader=Reader()).report.to_bytes())
+        assert {
+            "status",
+            "bundle_id",
+            "evidence_id",
+            "target",
+            "verdict",
+            "checks",
+            "signers",
+        } <= shape.keys()
+        assert [check["name"] for check in shape["checks"]] == [*REQUIRED, *ON_REQUEST]
+        assert all(check["status"] == "passed" or check["reason"] for check in shape["checks"])
+
+
+def test_what_rests_on_the_recorders_word_is_said() -> None:
+    text = " ".join(check_bundle(BUNDLE, reader=READER).report.stated)
+    for word in ("3.12.1", "12 installed files", "namespace", "2026-08-12", "index", "2 repeats"):
+        assert word in text
+
+
+def test_a_claim_that_an_older_recorder_did_not_know_is_shown_and_changes_nothing() -> None:
+    draft = forge.draft()
+    draft.manifest["recorder"]["agentproof"] = "0.0.1"
+    claims = draft.manifest["judgement"]["claims"]
+    draft.manifest["judgement"]["claims"] = [each for each in claims if each["kind"] != "state-integrity"]
+    checked = check_bundle(draft.seal(), reader=READER)
+    assert checked.status == "CURRENT"
+    assert {claim.kind for claim in checked.report.also} == {"state-integrity"}
+
+
+def test_a_newer_schema_is_told_apart_from_damage() -> None:
+    draft = forge.draft()
+    draft.manifest["version"] = 7
+    checked = check_bundle(draft.seal_unparsed(), reader=READER)
+    assert _reason(checked, "members") == "unknown_version"
+    assert "pip install -U" in str(checked.report.hint)
+
+
+def test_sources_of_another_project_leave_it_intact() -> None:
+    other = forge.sources(forge.wheel({}, name="other"), "other-0.20.0-py3-none-any.whl")
+    checked = check_bundle(BUNDLE, reader=Reader(trust=TRUSTING, sources=other))
+    assert checked.status == "INTACT"
+    assert "is other" in next(check.detail for check in checked.report.checks if check.name == "source")
+    assert Sources().wheels == ()
