@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ._base import Event, Failure, Label
+from .hooks import GuardrailRan, HandoffMade, HookCalled
 from .probe import ProbeChecked, ProbeObserved
 from .runs import (
     Interruption,
@@ -16,6 +17,7 @@ from .runs import (
     ModelCalled,
     ModelFailed,
     ModelLeft,
+    ResultObserved,
     RunEnded,
     RunStarted,
     RunTaskEnded,
@@ -31,13 +33,39 @@ from .script import (
     ScriptWrote,
     SdkImported,
 )
-from .states import Moment, StateDecided, StateMade, StateObserved, StateRestored, StateSerialised
-from .tools import BodyRaised, BodyReturned, BodyStarted, ToolEnded, ToolStarted
+from .sessions import SessionUsed
+from .states import (
+    ContextDecided,
+    Moment,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    StateSerialised,
+)
+from .streams import StreamAgent, StreamBegan, StreamCancelled, StreamEnded, StreamItem
+from .tools import (
+    ApprovalAsked,
+    BodyRaised,
+    BodyReturned,
+    BodyStarted,
+    McpCalled,
+    ToolEnded,
+    ToolReported,
+    ToolStarted,
+)
+from .tracing import SpanEnded
 
 AnyEvent = Annotated[
-    BodyRaised
+    ApprovalAsked
+    | BodyRaised
     | BodyReturned
     | BodyStarted
+    | ContextDecided
+    | GuardrailRan
+    | HandoffMade
+    | HookCalled
+    | McpCalled
     | ModelAnswered
     | ModelCalled
     | ModelFailed
@@ -48,6 +76,7 @@ AnyEvent = Annotated[
     | ProcessEnded
     | ProcessStarted
     | RecorderFailed
+    | ResultObserved
     | RunEnded
     | RunStarted
     | RunTaskEnded
@@ -55,26 +84,40 @@ AnyEvent = Annotated[
     | ScriptStarted
     | ScriptWrote
     | SdkImported
+    | SessionUsed
+    | SpanEnded
     | StateDecided
     | StateMade
     | StateObserved
     | StateRestored
     | StateSerialised
+    | StreamAgent
+    | StreamBegan
+    | StreamCancelled
+    | StreamEnded
+    | StreamItem
     | ToolEnded
+    | ToolReported
     | ToolStarted,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
     "AnyEvent",
+    "ApprovalAsked",
     "BodyRaised",
     "BodyReturned",
     "BodyStarted",
+    "ContextDecided",
     "Event",
     "Failure",
     "Frame",
+    "GuardrailRan",
+    "HandoffMade",
+    "HookCalled",
     "Interruption",
     "Label",
+    "McpCalled",
     "ModelAnswered",
     "ModelCalled",
     "ModelFailed",
@@ -86,6 +129,7 @@ __all__ = [
     "ProcessEnded",
     "ProcessStarted",
     "RecorderFailed",
+    "ResultObserved",
     "RunEnded",
     "RunStarted",
     "RunTaskEnded",
@@ -93,11 +137,19 @@ __all__ = [
     "ScriptStarted",
     "ScriptWrote",
     "SdkImported",
+    "SessionUsed",
+    "SpanEnded",
     "StateDecided",
     "StateMade",
     "StateObserved",
     "StateRestored",
     "StateSerialised",
+    "StreamAgent",
+    "StreamBegan",
+    "StreamCancelled",
+    "StreamEnded",
+    "StreamItem",
     "ToolEnded",
+    "ToolReported",
     "ToolStarted",
 ]

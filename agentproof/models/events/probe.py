@@ -3,6 +3,7 @@
 from typing import Literal
 
 from ._base import Event, Text, Value
+from .script import Frame
 
 
 class ProbeChecked(Event):
@@ -11,6 +12,8 @@ class ProbeChecked(Event):
     kind: Literal["probe.checked"]
     label: Text
     passed: bool
+    frame: Frame | None = None
+    """Where the script said it."""
 
 
 class ProbeObserved(Event):
@@ -19,3 +22,4 @@ class ProbeObserved(Event):
     kind: Literal["probe.observed"]
     label: Text
     value: Value
+    frame: Frame | None = None

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from ._base import ClassName, Count, Event, Failure, Label, StateDigest, Text, Value, Wire
+from .states import Moment
 
 
 class RunStarted(Event):
@@ -29,6 +30,10 @@ class RunStarted(Event):
     """The type of the context that the caller passed."""
     settings: Value | None = None
     """Flags of the run configuration that change what a rule may expect."""
+    usage: Value | None = None
+    """The usage that the run starts with, from its state or context."""
+    session_before: Value | None = None
+    """The session's contents just before the run."""
 
 
 class Interruption(Wire):
@@ -60,6 +65,25 @@ class RunEnded(Event):
     """The state that was resumed, just after the run."""
     responses: Count | None = None
     usage: Value | None = None
+    guardrails: Value | None = None
+    """The result's guardrail lists by kind: `{"input": [{"name", "tripped", "info"}, …], …}`."""
+    input_list: Value | None = None
+    """What `to_input_list()` says, asked in a forked child."""
+    session: Label | None = None
+    session_after: Value | None = None
+    """The session's contents just after the run, also when it raised."""
+
+
+class ResultObserved(Event):
+    """A returned result was looked at and is not as it was when last looked at."""
+
+    kind: Literal["result.observed"]
+    result: Label
+    of_run: Label
+    before: Value
+    after: Value
+    """Both as `{"final_output", "items", "interruptions", "guardrails", "usage"}`."""
+    moment: Moment
 
 
 class RunTaskEnded(Event):
@@ -88,6 +112,8 @@ class ModelCalled(Event):
     previous_response_id: Text | None = None
     conversation_id: Text | None = None
     prompt: Value | None = None
+    handoff_filters: tuple[Text, ...] = ()
+    """The offered handoffs that filter or nest the history which the next agent gets."""
 
 
 class ModelAnswered(Event):

@@ -18,6 +18,8 @@ class SdkImported(Event):
 
     kind: Literal["sdk.imported"]
     module: Text
+    hooks: Value | None = None
+    """The hooks that this release has: `{"run": [names], "agent": [names]}`."""
 
 
 class ScriptWrote(Event):

@@ -17,6 +17,8 @@ class StateMade(Event):
     snapshot: StateDigest
     result: Label | None = None
     """The result that it was made from."""
+    live: Value | None = None
+    """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
 
 class StateDecided(Event):
@@ -33,6 +35,8 @@ class StateDecided(Event):
     snapshot: StateDigest
     """The state just after."""
     error: Failure | None = None
+    live: Value | None = None
+    """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
 
 class StateSerialised(Event):
@@ -42,6 +46,8 @@ class StateSerialised(Event):
     state: Label
     form: Literal["json", "string"]
     snapshot: StateDigest
+    live: Value | None = None
+    """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
 
 class StateRestored(Event):
@@ -53,6 +59,8 @@ class StateRestored(Event):
     source: StateDigest | None = None
     """The JSON that it was made from."""
     snapshot: StateDigest
+    live: Value | None = None
+    """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
 
 class StateObserved(Event):
@@ -64,3 +72,13 @@ class StateObserved(Event):
     before: StateDigest
     """The state when it was last looked at."""
     moment: Moment
+
+
+class ContextDecided(Event):
+    """The script approved or rejected a call on a run context instead of a state."""
+
+    kind: Literal["context.decided"]
+    decision: Literal["approve", "reject"]
+    call_id: Text | None = None
+    tool: Text | None = None
+    options: Value

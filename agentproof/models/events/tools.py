@@ -20,6 +20,8 @@ class ToolStarted(Event):
     needs_approval: bool | None = None
     """As the tool declares it for this call (a callable is asked in a forked child); absent: not known."""
     enabled: bool | None = None
+    extractor: bool | None = None
+    """For an agent as a tool: whether it has an output extractor of its own."""
 
 
 class ToolEnded(Event):
@@ -33,6 +35,41 @@ class ToolEnded(Event):
     output_type: ClassName
 
 
+class ToolReported(Event):
+    """The provider says that it ran a tool (hosted MCP and its like): nothing ran here."""
+
+    kind: Literal["tool.reported"]
+    tool: Text
+    server: Text | None = None
+    item_type: Text
+    call_id: Text | None = None
+    arguments: Value | None = None
+    output: Value | None = None
+    error: Value | None = None
+
+
+class McpCalled(Event):
+    """A tool of an MCP server was called, and what the server gave."""
+
+    kind: Literal["mcp.called"]
+    server: Text | None = None
+    tool: Text
+    arguments: Value | None = None
+    result: Value | None = None
+    error: Failure | None = None
+
+
+class ApprovalAsked(Event):
+    """The SDK asked a tool's `needs_approval` callback."""
+
+    kind: Literal["approval.asked"]
+    tool: Text | None = None
+    call_id: Text | None = None
+    arguments: Value | None = None
+    answer: bool | None = None
+    error: Failure | None = None
+
+
 class BodyStarted(Event):
     """A function of the reproduction's own files began (second evidence, CPython 3.12 and newer)."""
 
@@ -40,6 +77,8 @@ class BodyStarted(Event):
     frame: Label
     function: Text
     arguments: Value | None = None
+    thread: bool = False
+    """True where it runs in a thread, which nothing can stop."""
 
 
 class BodyReturned(Event):

@@ -1,0 +1,51 @@
+"""Lifecycle hooks as the SDK called them, handoffs, and the guardrails that ran."""
+
+from typing import Literal
+
+from ._base import Event, Failure, Text, Value
+
+
+class HookCalled(Event):
+    """The SDK called a hook: of the run (RunHooks) or of an agent (its own AgentHooks).
+
+    Tool hooks of the run are `tool.started` and `tool.ended` instead.
+    """
+
+    kind: Literal["hook.called"]
+    scope: Literal["run", "agent"]
+    hook: Text
+    """The method, such as `on_llm_start`."""
+    agent: Text | None = None
+    agent_has_hooks: bool | None = None
+    """Whether that agent has hooks of its own; told with the run's hooks."""
+    other: Text | None = None
+    """The other agent of a handoff."""
+    tool: Text | None = None
+    call_id: Text | None = None
+    output: Value | None = None
+
+
+class HandoffMade(Event):
+    """One agent handed the run to another (the run's `on_handoff`)."""
+
+    kind: Literal["handoff.made"]
+    from_agent: Text
+    to_agent: Text
+
+
+class GuardrailRan(Event):
+    """A guardrail of any of the four kinds ran."""
+
+    kind: Literal["guardrail.ran"]
+    guardrail_kind: Literal["input", "output", "tool_input", "tool_output"]
+    name: Text
+    agent: Text | None = None
+    tool: Text | None = None
+    call_id: Text | None = None
+    tripped: bool | None = None
+    behavior: Value | None = None
+    """What a tool guardrail decided."""
+    info: Value | None = None
+    checked: Value | None = None
+    """The output that an output guardrail was given."""
+    error: Failure | None = None
