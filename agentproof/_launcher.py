@@ -26,7 +26,7 @@ import resource
 import select
 import sys
 
-from agentproof._confine import (
+from ._confine import (
     NAMESPACES,
     PR_SET_CHILD_SUBREAPER,
     PR_SET_NO_NEW_PRIVS,
@@ -45,7 +45,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms
     from typing import Any, NoReturn
 
-    from agentproof._confine import Plan
+    from ._confine import Plan
 
 SIGKILL, SIGCHLD = 9, 17
 

@@ -39,6 +39,7 @@ new = type(sys)
 sys.modules["agentproof"] = new("agentproof")
 for name, code in modules:
     module = sys.modules["agentproof." + name] = new("agentproof." + name)
+    module.__package__ = "agentproof"
     exec(code, module.__dict__)
 module.main(plan)
 """

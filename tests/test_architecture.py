@@ -97,7 +97,9 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "path", sorted([*(PACKAGE / "_recorder").rglob("*.py"), PACKAGE / "_launcher.py"]), ids=_name
+    "path",
+    sorted([*(PACKAGE / "_recorder").rglob("*.py"), PACKAGE / "_launcher.py", PACKAGE / "_confine.py"]),
+    ids=_name,
 )
 def test_what_runs_in_another_process_needs_the_standard_library_alone(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_bytes())):
