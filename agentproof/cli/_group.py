@@ -16,6 +16,9 @@ _COMMANDS = {
     "record": ("record", "Record a script as a signed bundle."),
     "check-current-bundle": ("check", "Check bundles offline, without running them."),
     "keygen": ("keys", "Make a signing key."),
+    "sign": ("trust", "Endorse a bundle that somebody else recorded."),
+    "trust": ("trust", "Say whose bundles you trust."),
+    "doctor": ("doctor", "Say what this machine can do."),
 }
 """Each command's module in this package and its line in `agentproof --help`."""
 

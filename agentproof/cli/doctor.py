@@ -1,0 +1,140 @@
+"""`agentproof doctor`."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+
+import click
+
+from ._group import examples
+
+
+@examples("agentproof doctor")
+@click.command()
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Say what this machine can do, each line with the fix where something is missing.
+
+    Exit 0 when a recording can be made here, 4 when something that it needs is missing.
+    """
+    from ..errors import Exit
+
+    needed = True
+    for works, name, text, fix in _findings():
+        mark = click.style("✓", fg="green") if works else click.style("✗", fg="red")
+        click.echo(f"  {mark} {name:<12} {text}")
+        if not works and fix:
+            click.echo(f"    {'':<12} fix: {fix}")
+        if not works and name in {"python", "uv", "isolation"}:
+            needed = False
+    ctx.exit(Exit.YES if needed else Exit.CANNOT)
+
+
+_Finding = tuple[bool, str, str, str]
+
+
+def _findings() -> Iterator[_Finding]:
+    yield from _pythons_found()
+    yield from _uv_found()
+    yield from _index_found()
+    yield from _isolation_found()
+    yield from _keys_found()
+    yield from _cache_found()
+
+
+def _pythons_found() -> Iterator[_Finding]:
+    from .. import _pythons
+
+    found = _pythons.installed()
+    text = ", ".join(interpreter.version for interpreter in found) or "none"
+    yield (
+        bool(found),
+        "python",
+        f"CPython {text} (agentproof runs on {sys.version.split()[0]})",
+        ("install CPython 3.10 or newer; behind pyenv, select versions with PYENV_VERSION"),
+    )
+
+
+def _uv_found() -> Iterator[_Finding]:
+    from .. import _index
+    from ..errors import AgentproofError
+
+    try:
+        done = _index.run_uv(["--version"])
+    except AgentproofError as error:
+        yield False, "uv", error.message, error.hint or "python -m pip install uv"
+    else:
+        yield True, "uv", done.stdout.strip(), ""
+
+
+def _index_found() -> Iterator[_Finding]:
+    from .. import _index
+    from ..errors import AgentproofError
+    from ..record import TARGETS
+
+    name = next(iter(TARGETS))
+    question = ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", "--quiet"]
+    settings = _index.index_settings()
+    try:
+        done = _index.run_uv(question, stdin=name, environment=settings.environment, seconds=30)
+        newest, said = done.stdout.strip(), done.stderr.strip()
+    except AgentproofError as error:
+        newest, said = "", error.message
+    where = "the user's own index settings" if settings.places else "the default index"
+    if newest:
+        yield True, "index", f"{where} in reach; the newest is {newest}", ""
+    else:
+        reason = said.splitlines()[-1].strip() if said else "no answer"
+        yield (
+            False,
+            "index",
+            f"{where} not in reach: {reason}",
+            ("set UV_DEFAULT_INDEX or pip's index-url, or record with --offline"),
+        )
+
+
+def _isolation_found() -> Iterator[_Finding]:
+    from .. import _isolation
+
+    probes = _isolation.probe()
+    for probe in probes:
+        tested = probe.self_test.replace("_", " ")
+        text = f"{probe.level}: {'works' if probe.works else probe.why}"
+        if probe.works:
+            text += f" (self-test: {tested}; files: {probe.files})"
+        yield probe.works or any(each.works for each in probes), "isolation", text, probe.why
+
+
+def _keys_found() -> Iterator[_Finding]:
+    from .. import keyring, signing
+    from ..errors import AgentproofError
+
+    path = signing.default_key_path()
+    try:
+        if path.exists():
+            key, _, _ = keyring.default_key()
+            yield True, "key", f"{key.public.fingerprint} in {path}", ""
+        else:
+            yield True, "key", "none yet: the first recording makes one", ""
+        trusted = keyring.listed()
+    except AgentproofError as error:
+        yield False, "key", error.message, error.hint or "agentproof keygen --output FILE, then --key FILE"
+        return
+    count = len({line.principal for line in trusted})
+    yield True, "trust", f"{count} others trusted" if count else "nobody but yourself", ""
+
+
+def _cache_found() -> Iterator[_Finding]:
+    from .. import _wheels
+
+    root = _wheels.cache_root()
+    entries = _wheels.default_store().entries()
+    megabytes = sum(entry.size for entry in entries) / 1e6
+    existing = next(each for each in (root, *root.parents) if each.exists())
+    free = shutil.disk_usage(existing).free / 1e9
+    yield (
+        free > 1,
+        "cache",
+        f"{len(entries)} wheels, {megabytes:.0f} MB in {root}; {free:.0f} GB free",
+        ("free some space, or set AGENTPROOF_CACHE_DIR"),
+    )

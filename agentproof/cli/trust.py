@@ -1,0 +1,99 @@
+"""`agentproof trust` and `agentproof sign`: whose word counts, and lending one's own."""
+
+from pathlib import Path
+
+import click
+
+from ._group import examples
+
+
+@click.group(name="trust")
+def trust() -> None:
+    """Say whose bundles you trust, from now on.
+
+    Keys come from files that you name: an OpenSSH allowed_signers file, or public keys as GitHub serves
+    them under https://github.com/USER.keys (download that file first; this tool asks no server).
+    """
+
+
+@examples("agentproof trust add alice.keys --as github:alice")
+@trust.command(name="add")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--as", "principal", required=True, metavar="NAME", help="Who this is, such as github:alice.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def add(file: Path, *, principal: str, yes: bool) -> None:
+    """Trust the Ed25519 keys in FILE, after showing their fingerprints."""
+    from .. import keyring
+    from ..trust import read_trust
+
+    keys = read_trust(file, principal=principal)
+    for line in keys.keys:
+        click.echo(f"  ed25519 {line.key.fingerprint}")
+    for kind, count in sorted(keys.skipped.items()):
+        click.echo(f"  skipped {count} of type {kind}: only Ed25519 signs bundles")
+    if not yes:
+        click.confirm(f"Trust {principal} with these?", abort=True)
+    added = keyring.add(keys, principal=principal)
+    click.echo(f"{len(added)} of {len(keys.keys)} keys are new")
+
+
+@trust.command(name="list")
+def list_keys() -> None:
+    """List the keys that you trust, your own first."""
+    from .. import keyring
+
+    lines = keyring.own_trust().keys
+    for line in lines:
+        click.echo(f"{line.key.fingerprint}  {line.principal}  {line.source}")
+    if not lines:
+        click.echo("nobody yet: agentproof trust add FILE --as NAME", err=True)
+
+
+@trust.command(name="remove")
+@click.argument("name")
+def remove(name: str) -> None:
+    """Trust no longer the key with this fingerprint, or all keys of this NAME."""
+    from .. import keyring
+
+    for line in keyring.remove(name):
+        click.echo(f"removed {line.key.fingerprint}  {line.principal}")
+
+
+@examples("agentproof sign report.agentproof.zip", "agentproof sign bundles/case/0.20.0 --key ci_key")
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Sign with this Ed25519 private key. Default: your own.",
+)
+def sign(bundle: Path, *, key: Path | None) -> None:
+    """Endorse BUNDLE: add your signature to a bundle that somebody else recorded.
+
+    An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
+    `agentproof replay --key`.
+    """
+    from .. import keyring, signing
+    from .._files import write_atomic
+    from ..check import Reader, check_path
+    from ..errors import BundleError
+    from ..store import Bundle, read_bundle, shelf_of, write_directory, zip_bytes
+
+    signer = signing.load_private_key(key) if key is not None else keyring.default_key()[0]
+    shelf = shelf_of(bundle)
+    report = check_path(bundle, reader=Reader(), wheels=shelf).report
+    if report.status == "INVALID":
+        failed = next(check for check in report.checks if check.status == "failed")
+        raise BundleError(
+            failed.reason or "invalid",
+            f"not signed, because it is INVALID: {failed.detail}",
+            path=str(bundle),
+        )
+    held = read_bundle(bundle, wheels=shelf)
+    name, envelope = signing.attest_endorsed(held.manifest, signer)
+    signed = Bundle(held.manifest, held.members, {**held.attestations, name: envelope})
+    if bundle.is_dir():
+        write_directory(signed, bundle, wheels=shelf)
+    else:
+        write_atomic(bundle, zip_bytes(signed))
+    click.echo(f"endorsed {report.bundle_id} as {signer.public.fingerprint}")
