@@ -41,6 +41,8 @@ class Wanted:
     sha256: str
     location: str
     """A URL, or the path of a file."""
+    served: bool = True
+    """Whether it comes from the user's index."""
 
 
 def fetch(
@@ -77,7 +79,10 @@ def fetch(
 def _fetch_one(item: Wanted, *, store: WheelStore, session: requests.Session) -> None:
     digest = hashlib.sha256()
     with store.receive(
-        name=item.filename, provenance=Provenance(origin="index", project=item.name)
+        name=item.filename,
+        provenance=Provenance(origin="index", project=item.name)
+        if item.served
+        else Provenance(origin="file"),
     ) as incoming:
         with incoming.path.open("wb") as stream:
             for chunk in _chunks(item, session):
@@ -85,7 +90,7 @@ def _fetch_one(item: Wanted, *, store: WheelStore, session: requests.Session) ->
                 stream.write(chunk)
         if digest.hexdigest() != item.sha256:
             raise CannotDoError(
-                f"{item.filename}: the index lists SHA-256 {item.sha256} and serves {digest.hexdigest()}",
+                f"{item.filename} should have SHA-256 {item.sha256} and has {digest.hexdigest()}",
                 hint="try again; if it stays so, the index or a proxy alters files",
             )
 

@@ -59,10 +59,11 @@ def run_uv(
     arguments: Sequence[str],
     *,
     stdin: str = "",
+    files: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
     seconds: float = 600,
 ) -> UvResult:
-    """Run uv with the user's index settings and nothing of the working directory's.
+    """Run uv with the user's index settings, in an empty directory that holds only `files`.
 
     Raises:
         CannotDoError: uv is not there, or does not end in time.
@@ -75,6 +76,8 @@ def run_uv(
     variables |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     variables |= environment or {}
     with tempfile.TemporaryDirectory(prefix="agentproof-uv-") as nowhere:
+        for name, text in (files or {}).items():
+            Path(nowhere, name).write_text(text, "utf-8")
         try:
             done = subprocess.run(
                 [_uv(), *arguments],

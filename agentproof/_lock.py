@@ -9,27 +9,23 @@ Rules:
 4. Every wheel is in the store, hash-checked, before a lock is returned.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from . import _download, _index, _resolve, _seal
-from ._files import read_bounded, write_atomic
+from . import _download, _index, _lockcache, _pins, _resolve, _target
+from ._lockcache import Key, Record
 from ._pythons import Interpreter
 from ._resolve import Pinned
-from ._wheelfile import MAX_WHEEL_BYTES, WheelFile, read_wheel
-from ._wheels import Provenance, WheelStore
+from ._target import Wanted
+from ._wheels import WheelStore
 from .errors import CannotDoError, UsageError
-from .models._wire import Sha256, Text, Wire
-from .models.manifest import Date, Environment, Origin, Package, Platform, Python, Target
+from .models.manifest import Environment, Origin, Package, Python, Target
 
 NOW: Final = "now"
 """As an `as_of`: today, and no look at upload times."""
@@ -57,37 +53,40 @@ class Lock:
         )
 
 
-class _Key(Wire):
-    """All that a cached lock depends on."""
+@dataclass(frozen=True)
+class _Job:
+    """One call of `lock`."""
 
-    requirement: Text
-    wheel: Sha256 | None = None
-    extra: tuple[Text, ...]
-    as_of: Date | None = None
-    """Absent: the target's own day."""
-    python: Text
-    platform: Platform
-    tags: Sha256
-    places: Sha256
+    wanted: Wanted
+    sha256: str | None
+    interpreter: Interpreter
+    day: date | None
+    now: bool
+    offline: bool
+    pins: tuple[_pins.Pin, ...]
+    """A whole lock that was given."""
+    listing: tuple[str, ...]
+    """Versions in use elsewhere, as constraints."""
+    store: WheelStore
+    progress: Callable[[str], None]
+    settings: _index.IndexSettings
 
-
-class _Record(Wire):
-    """A lock as it is kept."""
-
-    key: _Key
-    target: Target
-    packages: tuple[Package, ...]
-    as_of: Date
+    @property
+    def cache(self) -> Path:
+        return self.store.cache / "locks"
 
 
 def lock(
     *,
     requirement: str | None = None,
     wheel: Path | None = None,
+    origin: Origin | None = None,
     sha256: str | None = None,
     extra: Sequence[str] = (),
     interpreter: Interpreter,
     as_of: str | None = None,
+    lock_file: Path | None = None,
+    like: str | None = None,
     offline: bool = False,
     store: WheelStore,
     progress: Callable[[str], None] = lambda _: None,
@@ -96,6 +95,8 @@ def lock(
 
     With both, the wheel must be of the project (and version) that `requirement` names; its extras
     count. Requirements in `extra` on the target's own project are left out, their extras kept.
+    `origin` says where a given wheel came from, when not just from a file. `lock_file` is the whole
+    environment; `like` pins the versions that another environment uses, and lets the rest be resolved.
 
         lock(requirement="openai-agents==0.20.0", interpreter=find("3.12"), store=default_store())
 
@@ -103,103 +104,36 @@ def lock(
         UsageError: what was asked for contradicts itself or does not exist.
         CannotDoError: the index cannot be reached, lacks what is needed, or is not to be asked.
     """
-    wanted = _requirement(requirement) if requirement is not None else None
-    given = _given(wheel, wanted, store) if wheel is not None else None
-    if wanted is None:
-        if given is None:
-            raise UsageError("no target", hint="name one with --sdk NAME==VERSION or --wheel FILE")
-        wanted = _requirement(f"{given.file.name}=={given.file.version}")
-    wanted, others = _split(wanted, extra)
-    day = _day(as_of)
+    if sum(option is not None for option in (as_of, lock_file, like)) > 1:
+        raise UsageError("--as-of, --lock and --like exclude each other", hint="give one of them")
+    wanted = _target.understand(
+        requirement=requirement,
+        wheel=wheel,
+        sha256=sha256,
+        extra=extra,
+        origin=origin,
+        interpreter=interpreter,
+        store=store,
+    )
+    if lock_file is not None and wanted.others:
+        raise UsageError(
+            f"--lock is the whole environment, but {', '.join(wanted.others)} is asked for too",
+            hint="put it into the lock, or use --like instead",
+        )
     job = _Job(
         wanted=wanted,
-        given=given,
         sha256=sha256,
-        others=others,
         interpreter=interpreter,
-        day=day,
+        day=_day(as_of),
         now=as_of == NOW,
+        offline=offline,
+        pins=_pins.read_lock(lock_file, interpreter) if lock_file is not None else (),
+        listing=_pins.read_listing(like) if like is not None else (),
         store=store,
         progress=progress,
+        settings=_index.index_settings(),
     )
-    if sha256 is not None and given is not None and given.sha256 != sha256:
-        raise _wrong_digest(given.file.filename, given.sha256, sha256)
-    return _from_cache(job, offline=offline) or _resolved(job, offline=offline)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """A wheel file that is the target."""
-
-    file: WheelFile
-    sha256: str
-    size: int
-    stored: Path
-
-
-@dataclass(frozen=True)
-class _Job:
-    wanted: Requirement
-    given: _Given | None
-    sha256: str | None
-    others: tuple[str, ...]
-    interpreter: Interpreter
-    day: date | None
-    now: bool
-    store: WheelStore
-    progress: Callable[[str], None]
-
-    @property
-    def name(self) -> str:
-        return canonicalize_name(self.wanted.name)
-
-    @property
-    def title(self) -> str:
-        return f"{self.given.file.name} {self.given.file.version}" if self.given else str(self.wanted)
-
-
-def _requirement(text: str) -> Requirement:
-    try:
-        parsed = Requirement(text)
-    except InvalidRequirement as error:
-        raise UsageError(f"{text!r} is no requirement", hint="write NAME==VERSION") from error
-    if parsed.url is not None:
-        raise UsageError(f"{text!r} names a URL", hint="give a release, or a wheel with --wheel FILE")
-    return parsed
-
-
-def _split(wanted: Requirement, extra: Iterable[str]) -> tuple[Requirement, tuple[str, ...]]:
-    """The target with all extras asked of it, and the requirements on other projects."""
-    others = []
-    extras = set(wanted.extras)
-    for text in extra:
-        parsed = _requirement(text)
-        if canonicalize_name(parsed.name) == canonicalize_name(wanted.name):
-            extras |= parsed.extras
-        else:
-            others.append(str(parsed))
-    merged = Requirement(str(wanted))
-    merged.extras = extras
-    return merged, tuple(sorted(set(others)))
-
-
-def _given(path: Path, wanted: Requirement | None, store: WheelStore) -> _Given:
-    if not path.name.endswith(".whl"):
-        raise UsageError(
-            f"--wheel {path}: not a wheel",
-            hint="build one first (`uv build --wheel`), or record a checkout with --source DIR",
-        )
-    data = read_bounded(path, limit=MAX_WHEEL_BYTES, what="--wheel")
-    file = read_wheel(data, path.name)
-    if wanted is not None and canonicalize_name(wanted.name) != file.name:
-        raise UsageError(
-            f"--wheel {path} is {file.name} {file.version}, not {canonicalize_name(wanted.name)}",
-            hint=f"give a wheel of {wanted.name}, or name the other project with --sdk",
-        )
-    if wanted is not None and not wanted.specifier.contains(file.version, prereleases=True):
-        raise UsageError(f"--wheel {path} is version {file.version}, not {wanted.specifier}")
-    stored = store.add(data, name=path.name, provenance=Provenance(origin="file"))
-    return _Given(file=file, sha256=hashlib.sha256(data).hexdigest(), size=len(data), stored=stored)
+    return _kept(job) or _made(job)
 
 
 def _today() -> date:
@@ -220,147 +154,203 @@ def _day(as_of: str | None) -> date | None:
     return day
 
 
-def _wrong_digest(filename: str, found: str, expected: str) -> UsageError:
-    return UsageError(
-        f"{filename} has SHA-256 {found}, not {expected} as --sha256 says",
-        hint="check which file you mean; the release was not recorded",
-    )
-
-
-def _key(job: _Job, settings: _index.IndexSettings) -> _Key:
-    return _Key(
-        requirement=str(job.wanted),
-        wheel=job.given.sha256 if job.given else None,
-        extra=job.others,
+def _key(job: _Job) -> Key:
+    pins = [f"{pin.name}=={pin.version} {' '.join(sorted(pin.sha256))}" for pin in job.pins]
+    return Key(
+        requirement=str(job.wanted.requirement),
+        wheel=job.wanted.given.sha256 if job.wanted.given else None,
+        extra=job.wanted.others,
+        pins=_lockcache.digest([*pins, *job.listing]) if pins or job.listing else None,
         as_of=job.day.isoformat() if job.day else None,
         python=job.interpreter.version,
         platform=job.interpreter.platform,
-        tags=hashlib.sha256("\n".join(job.interpreter.tags).encode()).hexdigest(),
-        places=hashlib.sha256("\n".join(settings.places).encode()).hexdigest(),
+        tags=_lockcache.digest(job.interpreter.tags),
+        places=_lockcache.digest(job.settings.places),
     )
 
 
-def _cache_path(store: WheelStore, key: _Key) -> Path:
-    return store.cache / "locks" / f"{hashlib.sha256(key.to_bytes()).hexdigest()}"
-
-
-def _from_cache(job: _Job, *, offline: bool) -> Lock | None:
-    """The kept lock, when it is whole and all its wheels are here."""
-    key = _key(job, _index.index_settings())
-    try:
-        sealed = _cache_path(job.store, key).read_bytes()
-    except OSError:
-        sealed = b""
-    kept = _seal.unseal(sealed, what="lock")
-    record = _Record.from_bytes(kept) if kept is not None else None
-    if record is None or record.key != key:
-        if offline:
+def _kept(job: _Job) -> Lock | None:
+    """The lock that was kept, when all its wheels are here and came the way that it says."""
+    record = _lockcache.load(job.cache, _key(job))
+    if record is None:
+        if job.offline and not job.pins:
             raise CannotDoError(
-                f"offline: no lock of {job.title} is known here for Python {job.interpreter.version}",
+                f"offline: no lock of {job.wanted.title} is known here for Python {job.interpreter.version}",
                 hint="lock once with the index in reach, or give --lock FILE",
             )
         return None
-    missing = [package.wheel for package in record.packages if job.store.get(package.sha256) is None]
-    if missing and offline:
-        raise CannotDoError(
-            f"offline: {len(missing)} of {len(record.packages)} wheels are not in the store: "
-            f"{', '.join(missing)}",
-            hint="lock once with the index in reach",
-        )
-    if missing:
+    if missing := [package.wheel for package in record.packages if job.store.get(package.sha256) is None]:
+        if job.offline:
+            raise _not_here(missing, len(record.packages))
         return None
     if job.sha256 is not None and record.target.sha256 != job.sha256:
-        raise _wrong_digest(record.target.wheel, record.target.sha256, job.sha256)
-    return Lock(python=job.interpreter, packages=record.packages, target=record.target, as_of=record.as_of)
+        raise _target.wrong_digest(record.target.wheel, record.target.sha256, job.sha256)
+    given = job.wanted.given
+    target = _as_target(record.target, given.origin if given else record.target.origin)
+    return Lock(python=job.interpreter, packages=record.packages, target=target, as_of=record.as_of)
 
 
-def _resolved(job: _Job, *, offline: bool) -> Lock:
-    settings = _index.index_settings()
-    resolver = _resolve.Resolver(interpreter=job.interpreter, settings=settings, cache=job.store.cache / "uv")
-    job.progress(f"resolving {job.title}")
-    if job.given is None:
-        target = resolver.release(job.wanted)
-        if job.sha256 is not None and target.sha256 != job.sha256:
-            raise _wrong_digest(target.filename, target.sha256, job.sha256)
-        asked = _pinned(job.wanted, target.version)
-        uploaded = target.uploaded
+def _not_here(missing: Sequence[str], total: int) -> CannotDoError:
+    return CannotDoError(
+        f"offline: {len(missing)} of {total} wheels are not in the store: {', '.join(missing)}",
+        hint="lock once with the index in reach",
+    )
+
+
+def _made(job: _Job) -> Lock:
+    """A new lock, with its wheels fetched, kept where it can be."""
+    resolver = _resolve.Resolver(
+        interpreter=job.interpreter, settings=job.settings, cache=job.store.cache / "uv"
+    )
+    if job.pins:
+        pinned, target, day = _from_pins(job, resolver)
+    else:
+        pinned, target, day = _resolved(job, resolver)
+    if job.sha256 is not None and target is not None and target.sha256 != job.sha256:
+        raise _target.wrong_digest(target.filename, target.sha256, job.sha256)
+    _fetch(job, pinned)
+    made = _assembled(job, pinned, target, day)
+    # A day that is not over can still see uploads; "the newest", without a day, is another one tomorrow.
+    settled = day < _today() and (job.wanted.exact or job.day is not None) if day is not None else True
+    if settled:
+        _lockcache.keep(
+            job.cache,
+            Record(key=_key(job), target=made.target, packages=made.packages, as_of=made.as_of),
+        )
+    return made
+
+
+def _resolved(
+    job: _Job, resolver: _resolve.Resolver
+) -> tuple[tuple[Pinned, ...], Pinned | None, date | None]:
+    """What uv makes of the requirements: (the packages, the target among them, the day)."""
+    wanted, given = job.wanted, job.wanted.given
+    job.progress(f"resolving {wanted.title}")
+    constraints = [
+        text
+        for text, name in zip(job.listing, _listed(job.listing), strict=True)
+        # The target itself may be another version than the one in use there.
+        if not wanted.exact or name != wanted.name
+    ]
+    if given is None:
+        # An exact version is looked up whatever the day, so that a wrong day gets its own error.
+        until = None if wanted.exact or job.now else job.day
+        target = resolver.release(wanted.requirement, until=until, constraints=constraints)
+        asked, uploaded = wanted.pinned(target.version), target.uploaded
+        if job.day is not None and not job.now and uploaded is not None and uploaded > job.day:
+            raise UsageError(
+                f"--as-of {job.day}: {wanted.name} {target.version} was uploaded on {uploaded}",
+                hint="write that day or a later one",
+            )
     else:
         target = None
-        asked = f"{job.name}{_extras(job.wanted)} @ {job.given.stored.as_uri()}"
-        _check_python(job.given.file, job.interpreter)
-        uploaded = resolver.uploaded(job.name, job.given.file.version) if job.day is None else None
-    day = job.day if job.day is not None else _default_day(job, uploaded)
-    if job.given is None and uploaded is not None and not job.now and uploaded > day:
-        raise UsageError(
-            f"--as-of {day}: {job.name} was uploaded on {uploaded} only",
-            hint="write that day or a later one",
-        )
+        asked = f"{wanted.name}{wanted.extras} @ {given.stored.as_uri()}"
+        uploaded = None
+        if job.day is None and not job.listing:
+            uploaded = resolver.uploaded(wanted.name, given.file.version)
+    day: date | None = None
+    if not job.listing:
+        day = job.day if job.day is not None else _default_day(job, uploaded)
     pinned = resolver.resolve(
-        [asked, *job.others], until=None if job.now else day, leave_out=job.name if job.given else None
+        [asked, *wanted.others],
+        until=None if job.now else day,
+        constraints=constraints,
+        leave_out=wanted.name if given else None,
     )
+    if job.listing and (loose := {item.name for item in pinned} - {*_listed(job.listing), wanted.name}):
+        job.progress(f"not in use there, so the newest is taken: {', '.join(sorted(loose))}")
+        day = _today()
     if target is not None and not any(item.sha256 == target.sha256 for item in pinned):
         raise CannotDoError(
-            f"{target.filename} is not what the index resolves to as of {day}", hint="run again"
+            f"the index serves {target.filename} and another one as of {day}", hint="run again"
         )
-    _download.fetch(
-        [
-            _download.Wanted(
-                name=item.name, filename=item.filename, sha256=item.sha256, location=item.location
-            )
-            for item in pinned
-            if job.store.get(item.sha256) is None
-        ],
-        store=job.store,
-        settings=settings,
-        progress=job.progress,
-    )
-    result = _assembled(job, pinned, target, day)
-    # A day that is not over can still see uploads.
-    if day < _today():
-        key = _key(job, settings)
-        record = _Record(key=key, target=result.target, packages=result.packages, as_of=day.isoformat())
-        sealed = _seal.seal(record.to_bytes(), what="lock")
-        if sealed is not None:
-            write_atomic(_cache_path(job.store, key), sealed)
-    return result
+    return pinned, target, day
+
+
+def _listed(constraints: Sequence[str]) -> Iterator[str]:
+    for text in constraints:
+        yield canonicalize_name(_target.parse_requirement(text).name)
 
 
 def _default_day(job: _Job, uploaded: date | None) -> date:
     if uploaded is not None:
         return uploaded + timedelta(days=1)
-    if job.given is not None:
-        job.progress(f"{job.name} {job.given.file.version} is not on the index: resolving as of today")
+    if job.wanted.given is not None:
+        job.progress(f"{job.wanted.title} is not on the index: resolving as of today")
         return _today()
     raise CannotDoError(
-        f"the index gives no upload time for {job.title}, so there is no day to resolve as of",
+        f"the index gives no upload time for {job.wanted.title}, so there is no day to resolve as of",
         hint="choose --as-of now, give --lock FILE, or take the environment of a Python with --like",
     )
 
 
-def _pinned(wanted: Requirement, version: str) -> str:
-    return f"{canonicalize_name(wanted.name)}{_extras(wanted)}=={version}"
-
-
-def _extras(wanted: Requirement) -> str:
-    return f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
-
-
-def _check_python(file: WheelFile, interpreter: Interpreter) -> None:
-    if file.requires_python and not SpecifierSet(file.requires_python).contains(
-        interpreter.version, prereleases=True
-    ):
+def _from_pins(job: _Job, resolver: _resolve.Resolver) -> tuple[tuple[Pinned, ...], Pinned | None, None]:
+    """The packages of a lock that was given, with the target in the version that was asked for."""
+    wanted, given = job.wanted, job.wanted.given
+    own = next((pin for pin in job.pins if pin.name == wanted.name), None)
+    if own is None:
         raise UsageError(
-            f"{file.name} {file.version} needs Python {file.requires_python}, not {interpreter.version}",
-            hint="choose another with --python",
+            f"the lock holds no {wanted.name}", hint="give the lock of an environment that has it"
         )
-    if _resolve.rank(file.filename, interpreter.tags) is None:
+    if given is None and not wanted.requirement.specifier.contains(own.version, prereleases=True):
         raise UsageError(
-            f"{file.filename} does not fit Python {interpreter.version} on this machine",
-            hint="choose another with --python, or another wheel",
+            f"the lock holds {wanted.name} {own.version}, not {wanted.requirement}",
+            hint="leave --sdk out, or give another lock",
         )
+    pins = [pin for pin in job.pins if given is None or pin.name != wanted.name]
+    pinned = [_at_hand(pin, job.store) for pin in pins]
+    absent = [pin for pin, found in zip(pins, pinned, strict=True) if found is None]
+    if absent and job.offline:
+        raise _not_here([pin.filename or f"{pin.name} {pin.version}" for pin in absent], len(pins))
+    located = resolver.locate(absent) if absent else ()
+    together = tuple(sorted((*filter(None, pinned), *located), key=lambda item: item.name))
+    target = next((item for item in together if item.name == wanted.name), None)
+    return together, target, None
 
 
-def _assembled(job: _Job, pinned: Sequence[Pinned], target: Pinned | None, day: date) -> Lock:
+def _at_hand(pin: _pins.Pin, store: WheelStore) -> Pinned | None:
+    """A pinned wheel that the lock names and this machine has: in the store, or beside the lock."""
+    if pin.filename is None:
+        return None
+    (sha256,) = pin.sha256
+    known = store.provenance(sha256)
+    local = pin.path is not None and pin.path.is_file()
+    if store.get(sha256) is None and not local:
+        return None
+    served = known is not None and known.origin == "index"
+    return Pinned(
+        name=pin.name,
+        version=pin.version,
+        filename=pin.filename,
+        sha256=sha256,
+        location=str(pin.path) if local else None,
+        uploaded=None,
+        served=served,
+    )
+
+
+def _fetch(job: _Job, pinned: Sequence[Pinned]) -> None:
+    """Bring every wheel into the store, also one that is there but not known to come from the index."""
+    wanted = []
+    for item in pinned:
+        here = job.store.get(item.sha256) is not None
+        known = job.store.provenance(item.sha256)
+        if here and (not item.served or (known is not None and known.origin == "index")):
+            continue
+        if item.location is not None:
+            wanted.append(
+                _download.Wanted(
+                    name=item.name,
+                    filename=item.filename,
+                    sha256=item.sha256,
+                    location=item.location,
+                    served=item.served,
+                )
+            )
+    _download.fetch(wanted, store=job.store, settings=job.settings, progress=job.progress)
+
+
+def _assembled(job: _Job, pinned: Sequence[Pinned], target: Pinned | None, day: date | None) -> Lock:
     packages = []
     for item in pinned:
         stored = job.store.get(item.sha256)
@@ -375,30 +365,35 @@ def _assembled(job: _Job, pinned: Sequence[Pinned], target: Pinned | None, day: 
                 size=stored.stat().st_size,
             )
         )
-    if job.given is not None:
-        file = job.given.file
+    given = job.wanted.given
+    if given is not None:
         own = Package(
-            name=file.name,
-            version=str(Version(file.version)),
-            wheel=file.filename,
-            sha256=job.given.sha256,
-            size=job.given.size,
+            name=given.file.name,
+            version=str(Version(given.file.version)),
+            wheel=given.file.filename,
+            sha256=given.sha256,
+            size=given.size,
         )
         packages.append(own)
+        origin = given.origin
     else:
-        assert target is not None  # noqa: S101 - one of the two is set, see _resolved
-        own = next(package for package in packages if package.sha256 == target.sha256)
-    origin = Origin(kind="file" if job.given is not None else "index")
+        own = next(package for package in packages if target is not None and package.sha256 == target.sha256)
+        served = target is not None and target.served
+        origin = Origin(kind="index" if served else "file")
     return Lock(
-        python=replace(job.interpreter),
+        python=job.interpreter,
         packages=tuple(sorted(packages, key=lambda package: package.name)),
-        target=Target(
-            name=own.name,
-            version=own.version,
-            wheel=own.wheel,
-            sha256=own.sha256,
-            size=own.size,
-            origin=origin,
-        ),
-        as_of=day.isoformat(),
+        target=_as_target(own, origin),
+        as_of=day.isoformat() if day is not None else None,
+    )
+
+
+def _as_target(package: Package | Target, origin: Origin) -> Target:
+    return Target(
+        name=package.name,
+        version=package.version,
+        wheel=package.wheel,
+        sha256=package.sha256,
+        size=package.size,
+        origin=origin,
     )

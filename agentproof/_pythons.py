@@ -12,13 +12,14 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import packaging
+from packaging.markers import default_environment
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import sys_tags
 from packaging.version import InvalidVersion, Version
@@ -48,6 +49,8 @@ class Interpreter:
     library: Path
     """The directory of its standard library."""
     platform: Platform
+    markers: Mapping[str, str]
+    """The variables of environment markers (PEP 508)."""
     tags: tuple[str, ...]
     """The wheel tags that it takes, best first (PEP 425)."""
 
@@ -183,6 +186,7 @@ def _own() -> Interpreter:
             "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
             "system": platform.system(),
             "machine": platform.machine(),
+            "markers": dict(default_environment()),
             "tags": [str(tag) for tag in sys_tags()],
         },
     )
@@ -192,13 +196,14 @@ def _own() -> Interpreter:
 _PROBE = """
 import json, platform, sys, sysconfig
 sys.path.append(sys.argv[1])
+from packaging.markers import default_environment
 from packaging.tags import sys_tags
 json.dump({
     "executable": getattr(sys, "_base_executable", sys.executable),
     "version": platform.python_version(), "implementation": sys.implementation.name,
     "library": sysconfig.get_path("stdlib"), "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
     "system": platform.system(), "machine": platform.machine(),
-    "tags": [str(tag) for tag in sys_tags()],
+    "markers": default_environment(), "tags": [str(tag) for tag in sys_tags()],
 }, sys.stdout)
 """
 
@@ -231,7 +236,7 @@ def _inspect(path: Path) -> Interpreter:
     return _made(Path(facts["executable"] or path), facts)
 
 
-def _made(path: Path, facts: dict[str, object]) -> Interpreter:
+def _made(path: Path, facts: Mapping[str, Any]) -> Interpreter:  # Any: the probe's JSON
     version, implementation = str(facts["version"]), str(facts["implementation"])
     if implementation != "cpython" or facts["threaded"]:
         kind = "free-threaded CPython" if implementation == "cpython" else implementation
@@ -239,19 +244,20 @@ def _made(path: Path, facts: dict[str, object]) -> Interpreter:
             f"{path} is {kind} {version}; recordings are made on CPython with the GIL",
             hint="choose another with --python",
         )
-    tags = facts["tags"]
-    assert isinstance(tags, list)  # noqa: S101 - narrows a type; made a few lines above
     return Interpreter(
         path=path,
         version=version,
         implementation=implementation,
         library=Path(str(facts["library"])),
-        platform=Platform(system=str(facts["system"]), machine=str(facts["machine"]), libc=_libc(tags)),
-        tags=tuple(str(tag) for tag in tags),
+        platform=Platform(
+            system=str(facts["system"]), machine=str(facts["machine"]), libc=_libc(facts["tags"])
+        ),
+        markers={str(name): str(value) for name, value in facts["markers"].items()},
+        tags=tuple(str(tag) for tag in facts["tags"]),
     )
 
 
-def _libc(tags: list[object]) -> str | None:
+def _libc(tags: Sequence[object]) -> str | None:
     """`glibc` or `musl`, as the wheel tags tell them apart; None where there is no choice."""
     for tag in tags:
         if "-manylinux" in str(tag):

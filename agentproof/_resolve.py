@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from . import _index
+from ._pins import Pin
 from ._pythons import Interpreter
 from .errors import AgentproofError, CannotDoError, UsageError
 
@@ -27,10 +28,12 @@ class Pinned:
     version: str
     filename: str
     sha256: str
-    location: str
-    """Where the index has it: a URL, or the path of a file. Never written anywhere."""
-    uploaded: date | None
+    location: str | None
+    """Where it can be had: a URL, or the path of a file. Never written anywhere."""
+    uploaded: date | None = None
     """The day (UTC), when the index says so."""
+    served: bool = True
+    """Whether the user's index serves it; else it is a file that was given."""
 
 
 def rank(filename: str, tags: Sequence[str]) -> tuple[int, tuple[int, str]] | None:
@@ -55,17 +58,22 @@ class Resolver:
         self._settings = settings
         self._cache = cache
 
-    def release(self, wanted: Requirement) -> Pinned:
-        """The newest release that `wanted` allows, whatever it depends on.
+    def release(
+        self, wanted: Requirement, *, until: date | None = None, constraints: Sequence[str] = ()
+    ) -> Pinned:
+        """The newest release that `wanted` allows, whatever it depends on, with the extras it must have.
 
         Raises:
             UsageError: there is none, or none for this Python.
             CannotDoError: the index cannot be asked.
         """
-        plain = f"{canonicalize_name(wanted.name)}{wanted.specifier}"
-        done = self._compile([plain], ["--no-deps"])
+        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+        plain = f"{canonicalize_name(wanted.name)}{extras}{wanted.specifier}"
+        done = self._compile([plain], ["--no-deps", *_until(until)], constraints=constraints)
         if done.returncode != 0:
             self._refuse(done, wanted)
+        if found := re.search(r"does not have an extra named `([^`]+)`", done.stderr):
+            raise UsageError(f"{wanted.name} has no extra {found[1]}", hint="check the name of the extra")
         (only,) = self._pins(done.stdout)
         return only
 
@@ -79,20 +87,39 @@ class Resolver:
         return self._pins(done.stdout)[0].uploaded
 
     def resolve(
-        self, requirements: Sequence[str], *, until: date | None, leave_out: str | None = None
+        self,
+        requirements: Sequence[str],
+        *,
+        until: date | None,
+        constraints: Sequence[str] = (),
+        leave_out: str | None = None,
     ) -> tuple[Pinned, ...]:
         """One wheel for everything that the requirements need, as of the end of the day `until`."""
-        options = []
-        if until is not None:
-            # A full timestamp: uv reads a bare date in the machine's own time zone.
-            after = until + timedelta(days=1)
-            options = ["--exclude-newer", f"{after.isoformat()}T00:00:00Z"]
-        done = self._compile(requirements, options)
+        done = self._compile(requirements, _until(until), constraints=constraints)
         if done.returncode != 0:
             self._refuse(done, None, until=until)
         return self._pins(done.stdout, leave_out=leave_out)
 
-    def _compile(self, requirements: Sequence[str], options: Sequence[str]) -> _index.UvResult:
+    def locate(self, pins: Sequence[Pin]) -> tuple[Pinned, ...]:
+        """Where the index has the packages of a lock that was given.
+
+        Raises:
+            UsageError: a version is not there.
+            CannotDoError: the index has that version with other digests only, or cannot be asked.
+        """
+        done = self._compile([f"{pin.name}=={pin.version}" for pin in pins], ["--no-deps"])
+        if done.returncode != 0:
+            self._refuse(done, None)
+        allowed = {pin.name: pin.sha256 for pin in pins}
+        return self._pins(done.stdout, allowed=allowed)
+
+    def _compile(
+        self, requirements: Sequence[str], options: Sequence[str], *, constraints: Sequence[str] = ()
+    ) -> _index.UvResult:
+        files = {}
+        if constraints:
+            files["constraints.txt"] = "\n".join(constraints) + "\n"
+            options = [*options, "--constraints", "constraints.txt"]
         return _index.run_uv(
             [
                 *("pip", "compile", "-", "--format", "pylock.toml", "--generate-hashes", "--no-header"),
@@ -101,19 +128,34 @@ class Resolver:
                 *("--python", str(self._interpreter.path), *options),
             ],
             stdin="\n".join(requirements) + "\n",
+            files=files,
             environment=self._settings.environment,
             seconds=_SECONDS,
         )
 
-    def _pins(self, text: str, *, leave_out: str | None = None) -> tuple[Pinned, ...]:
+    def _pins(
+        self,
+        text: str,
+        *,
+        leave_out: str | None = None,
+        allowed: Mapping[str, frozenset[str]] | None = None,
+    ) -> tuple[Pinned, ...]:
         try:
             packages = tomllib.loads(text).get("packages", [])
         except tomllib.TOMLDecodeError as error:
             raise CannotDoError("uv wrote no pylock.toml", hint="is this a very old uv?") from error
-        pins = [self._pin(package) for package in packages if canonicalize_name(package["name"]) != leave_out]
+        pins = [
+            self._pin(package, allowed)
+            for package in packages
+            if canonicalize_name(package["name"]) != leave_out
+        ]
         return tuple(sorted(pins, key=lambda pin: pin.name))
 
-    def _pin(self, package: dict[str, Any]) -> Pinned:  # Any: one table of uv's TOML
+    def _pin(
+        self,
+        package: dict[str, Any],  # Any: one table of uv's TOML
+        allowed: Mapping[str, frozenset[str]] | None,
+    ) -> Pinned:
         name, version = canonicalize_name(package["name"]), package.get("version")
         if version is None or not package.get("wheels"):
             raise CannotDoError(
@@ -125,8 +167,15 @@ class Resolver:
             location = wheel.get("url") or wheel.get("path")
             filename = wheel.get("name") or unquote(urlsplit(location).path).rpartition("/")[2]
             place = rank(filename, self._interpreter.tags)
-            if place is not None and "sha256" in wheel.get("hashes", {}):
+            sha256 = wheel.get("hashes", {}).get("sha256", "").lower()
+            if place is not None and sha256 and (allowed is None or sha256 in allowed[name]):
                 fitting.append((place, filename, location, wheel))
+        if not fitting and allowed is not None:
+            raise CannotDoError(
+                f"{name} {version}: the index has no wheel with a digest of the lock for Python "
+                f"{self._interpreter.version} here",
+                hint="choose another with --python, or give the versions only with --like",
+            )
         if not fitting:
             raise CannotDoError(
                 f"{name} {version} has no wheel with a SHA-256 for Python {self._interpreter.version} here",
@@ -163,11 +212,6 @@ class Resolver:
             return UsageError(f"the index has no project {wanted.name}", hint="check the name")
         if wanted is not None and "there is no version of" in said:
             return UsageError(f"the index has no {wanted}", hint=self._neighbours(wanted))
-        if until is not None and "is missing an upload date" in said:
-            return CannotDoError(
-                f"the index gives no upload times, so nothing can be resolved as of {until}",
-                hint="choose --as-of now, give --lock FILE, or take the environment of a Python with --like",
-            )
         if re.search(r"does not satisfy Python|Python ABI tag|platform tag", said):
             return UsageError(
                 f"Python {self._interpreter.version} does not fit: {reason}",
@@ -179,6 +223,11 @@ class Resolver:
                 + " has no wheel on the index, and nothing is built from source",
                 hint=f"choose a version that has one (--with '{found[1]}…'), or build one and put it where "
                 "UV_FIND_LINKS points",
+            )
+        if until is not None and "is missing an upload date" in said and _missing(said):
+            return CannotDoError(
+                f"the index gives no upload times, so nothing can be resolved as of {until}: {reason}",
+                hint="choose --as-of now, give --lock FILE, or take the environment of a Python with --like",
             )
         return UsageError(f"cannot be resolved: {reason}", hint="change --with, --as-of or --python")
 
@@ -201,12 +250,24 @@ class Resolver:
         return f"newest: {newest}" + (f"; nearest: {near}" if near else "")
 
 
+def _until(day: date | None) -> list[str]:
+    if day is None:
+        return []
+    # A full timestamp: uv reads a bare date in the machine's own time zone.
+    return ["--exclude-newer", f"{(day + timedelta(days=1)).isoformat()}T00:00:00Z"]
+
+
 def _missing(said: str) -> bool:
-    return "there is no version of" in said or "was not found in the package registry" in said
+    return (
+        "there is no version of" in said
+        or "there are no versions of" in said
+        or "was not found in the package registry" in said
+    )
 
 
 def _reason(said: str) -> str:
     """uv's own explanation, on one line."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("warning:")]
     text = " ".join(lines).removeprefix("error: ")
+    text = re.sub(r"\s*Consider using `exclude-newer-package`.*", "", text)
     return re.sub(r"^No solution found when resolving dependencies\s*(?:cause:)?\s*", "", text)[:1200]
