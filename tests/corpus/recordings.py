@@ -1,0 +1,181 @@
+"""Records scripts through the library and keeps the bundles, so that they can be judged again."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pydantic_core
+
+from agentproof import judge, record, signing
+from agentproof._files import write_atomic
+from agentproof.claims import read_claims
+from agentproof.errors import AgentproofError
+from agentproof.models.header import read_header
+from agentproof.models.manifest import Judgement, Manifest
+from agentproof.models.projection import project
+from agentproof.models.trace import Mode, Trace
+from agentproof.store import Bundle, read_bundle, zip_bytes
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+class Quiet:
+    """Tells nobody about the steps."""
+
+    def working(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, label: str, text: str) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One script on one release."""
+
+    script: Path
+    version: str
+    manifest: Manifest
+    traces: Mapping[Mode, Trace]
+    states: Mapping[str, bytes]
+    judgement: Judgement
+    """By the claims as they are now."""
+
+    def state(self, digest: str) -> Any:  # Any: a state's JSON
+        return pydantic_core.from_json(self.states[digest])
+
+    def facts(self, mode: Mode) -> list[dict[str, Any]]:  # Any: values
+        """The evidence projection of one mode."""
+        return project(self.traces[mode], self.state)
+
+    def printed(self, mode: Mode = "as-written") -> Any:  # Any: JSON that a script prints
+        """The last line of the script's standard output, as JSON where it is JSON."""
+        for event in reversed(self.traces[mode].events):
+            if event.kind == "script.wrote" and event.stream == "stdout":
+                line = str(event.text).rstrip("\n").rpartition("\n")[2]
+                try:
+                    return json.loads(line)
+                except ValueError:
+                    return line
+        return None
+
+    def faults(self) -> list[str]:
+        """What the recorder says that it did not see, by mode."""
+        return [
+            f"{mode}: {event.part}: {event.error}"
+            for mode, trace in self.traces.items()
+            for event in trace.events
+            if event.kind == "recorder.failed"
+        ]
+
+    def violated(self) -> dict[str, list[str]]:
+        """The violated claims, each with its modes."""
+        found: dict[str, list[str]] = {}
+        for claim in self.judgement.claims:
+            if claim.status == "violated":
+                found.setdefault(claim.id, []).append(claim.mode)
+        return found
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Where recordings are kept, and what they are made with."""
+
+    kept: Path
+    python: str | None = None
+    repeats: int = 2
+    again: bool = False
+    """Record anew what is kept already."""
+
+    def recording(self, script: Path, version: str, *, extra: tuple[str, ...] = ()) -> Recording:
+        """The recording of `script` on this release, made where it is not kept yet.
+
+        Raises:
+            AgentproofError: it could not be recorded.
+        """
+        path = self.kept / f"{_name(script)}-{version}.agentproof.zip"
+        if self.again or not path.exists():
+            request = record.Request(
+                script=script,
+                sdk=f"openai-agents=={version}",
+                python=self.python,
+                extra=extra,
+                repeats=self.repeats,
+            )
+            recorded = record.record(request, key=_key(), story=Quiet())
+            write_atomic(path, zip_bytes(recorded.bundle))
+        return _judged(script, version, read_bundle(path))
+
+
+def _name(script: Path) -> str:
+    """A name that changes with the script."""
+    digest = hashlib.sha256(script.read_bytes()).hexdigest()[:8]
+    stem = script.parent.name if script.stem == "repro" else script.stem
+    return f"{stem}-{digest}"
+
+
+@cache
+def _key() -> signing.PrivateKey:
+    return signing.generate_key()
+
+
+def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
+    manifest = Manifest.from_bytes(bundle.manifest)
+    traces: dict[Mode, Trace] = {
+        each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings
+    }
+    states = {
+        path.removeprefix("states/").removesuffix(".json"): content
+        for path, content in bundle.members.items()
+        if path.startswith("states/")
+    }
+    header = read_header(bundle.members[manifest.reproduction.entry], path=str(script))
+    judgement = judge.judge(
+        traces=traces,
+        state=lambda digest: pydantic_core.from_json(states[digest]),
+        recordings=manifest.recordings,
+        conduct=manifest.conduct,
+        isolation=manifest.isolation,
+        coverage=manifest.coverage,
+        authored=read_claims(header.claims, modes=traces, path=str(script)),
+    )
+    return Recording(script, version, manifest, traces, states, judgement)
+
+
+def healthy(folder: Path = SCRIPTS / "healthy") -> list[Path]:
+    """The scripts that do nothing wrong."""
+    return sorted(path for path in folder.iterdir() if path.suffix == ".py")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A real report, reduced to a script."""
+
+    name: str
+    script: Path
+    facts: Mapping[str, Any]  # Any: case.json
+
+    @property
+    def buggy(self) -> str:
+        return str(self.facts["buggy"])
+
+    @property
+    def fixed(self) -> str | None:
+        return self.facts["fixed"] and str(self.facts["fixed"])
+
+
+def cases(folder: Path = SCRIPTS / "cases", only: Iterable[str] = ()) -> list[Case]:
+    """The cases of a folder; `only` narrows them to those whose names contain one of these texts."""
+    wanted = tuple(only)
+    return [
+        Case(path.name, path / "repro.py", json.loads((path / "case.json").read_bytes()))
+        for path in sorted(folder.iterdir())
+        if (path / "case.json").exists() and (not wanted or any(text in path.name for text in wanted))
+    ]
+
+
+__all__ = ["AgentproofError", "Case", "Quiet", "Recording", "Studio", "cases", "healthy"]
