@@ -125,29 +125,29 @@ def read_listing(like: str) -> tuple[str, ...]:
         UsageError: it is neither.
         CannotDoError: the interpreter cannot be asked.
     """
-    path = Path(like)
+    found = tuple(sorted(set(_listing(Path(like)))))
+    if not found:
+        raise UsageError(f"--like {like}: it lists no release of anything", hint="give another environment")
+    return found
+
+
+def _listing(path: Path) -> Iterator[str]:
     if path.name == "uv.lock":
-        return tuple(sorted(_uv_lock(path)))
+        return _uv_lock(path)
     if path.suffix == ".toml":
-        return tuple(sorted(_pylock_listing(path)))
+        return _pylock_listing(path)
     if path.suffix in (".txt", ".in", ".lock"):
-        return tuple(
-            sorted(
-                str(requirement)
-                for requirement, _ in _requirement_lines(path, depth=0)
-                if requirement.specifier
-            )
-        )
+        return (str(line) for line, _ in _requirement_lines(path, depth=0) if line.specifier)
     if path.is_dir():
         for inner in (path / "bin" / "python", path / "Scripts" / "python.exe"):
             if inner.is_file():
                 path = inner
     if not path.is_file():
         raise UsageError(
-            f"--like {like}: no such file",
+            f"--like {path}: no such file",
             hint="give an environment's python, a uv.lock, a pylock.toml or a requirements file",
         )
-    return tuple(sorted(_installed(path)))
+    return _installed(path)
 
 
 def _uv_lock(path: Path) -> Iterator[str]:
@@ -186,7 +186,8 @@ import importlib.metadata, json, sys
 found = {}
 for one in importlib.metadata.distributions():
     if one.name not in found:
-        found[one.name] = [one.version, bool(one.read_text("direct_url.json"))]
+        direct = json.loads(one.read_text("direct_url.json") or "{}")
+        found[one.name] = [one.version, "dir_info" in direct or "vcs_info" in direct]
 json.dump(found, sys.stdout)
 """
 """Runs under the environment's own interpreter: standard library only."""
@@ -210,8 +211,8 @@ def _installed(python: Path) -> Iterator[str]:
         raise CannotDoError(
             f"--like {python}: it does not list what is installed: {said[-1][:200] if said else ''}"
         ) from error
-    for name, (version, direct) in found.items():
-        if not direct:  # from a directory or URL: no index has that version
+    for name, (version, unreleased) in found.items():
+        if not unreleased:  # PEP 610: from a directory or repository, so no index has that version
             yield f"{canonicalize_name(name)}=={version}"
 
 
