@@ -5,16 +5,21 @@ Rules:
 2. A field that has its default value is absent; a default (or null) that is written out is refused.
 3. The bytes accepted are exactly the bytes that would be written: what parses is encoded again and
    compared, which catches duplicate keys, white space, escapes and other spellings of one value.
-4. Size is capped before parsing; nesting is capped by the parser (pydantic's jiter: 200 levels).
+4. Size and number of lines are capped before parsing, and each line holds one key and one value at
+   most, so that a parser's memory is bounded by the number of lines; nesting is capped by the parser
+   (pydantic's jiter: 200 levels).
 """
 
+import functools
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from .._limits import MAX_LINES
 from ..errors import FormatError
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", max_length=64)]
@@ -48,9 +53,10 @@ class Wire(BaseModel):
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
+        _parse(raw)
         value = cls._validated(raw)
-        if value.to_bytes() != raw:
-            raise FormatError(f"{cls.__name__} is not in its one encoding", reason="not_canonical")
+        if (name := _written_default(value)) is not None:
+            raise FormatError(f"{name} is written out although it is its default", reason="not_canonical")
         return value
 
     @classmethod
@@ -117,10 +123,71 @@ def decode(raw: bytes, *, limit: int) -> Any:  # Any: a JSON document of no fixe
     """
     if len(raw) > limit:
         raise FormatError(f"{len(raw)} bytes is over the limit of {limit}", reason="too_large")
+    return _parse(raw)
+
+
+_STRING = rb'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
+# 4,300 is Python's own limit on digits; brackets stand alone or are those of an empty container.
+_ATOM = rb"[-+.0-9A-Za-z]{1,4300}+|[\[{][\]}]?+"
+_LINES = re.compile(
+    rb"(?: {0,400}+(?:"
+    + _STRING
+    + rb"(?:: (?:"
+    + _STRING
+    + rb"|"
+    + _ATOM
+    + rb"))?+|"
+    + _ATOM
+    + rb"|[\]}]),?+\n)*+"
+)
+"""What every document in the one encoding matches, in linear time and without allocating."""
+
+
+def _parse(raw: bytes) -> Any:  # Any: a JSON document
+    """The document in `raw`, which is in the one encoding; raises as `decode` does."""
+    if (lines := raw.count(b"\n")) > MAX_LINES:
+        raise FormatError(f"{lines} lines are over the limit of {MAX_LINES}", reason="too_large")
+    match = _LINES.match(raw)
+    end = match.end() if match else 0
+    if end != len(raw):
+        number = raw.count(b"\n", 0, end) + 1
+        raise FormatError(f"line {number} is not in the one encoding", reason="not_canonical")
     try:
         document = pydantic_core.from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise FormatError(f"not JSON: {error}") from error
-    if encode(document) != raw:
+    if not _is_encoding(raw, document):
         raise FormatError("not in the one encoding", reason="not_canonical")
     return document
+
+
+def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document
+    """Whether `encode(document) == raw`, in a third of the time where no float is involved.
+
+    The standard library sorts and spells as `encode` does but is slow at indenting; pydantic's
+    serialiser indents alike but neither sorts nor spells floats alike. Where both agree on the compact
+    form, the indented one is that of `encode`.
+    """
+    compact = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if pydantic_core.to_json(document) == compact.encode("utf-8"):
+        return pydantic_core.to_json(document, indent=2) + b"\n" == raw
+    return encode(document) == raw
+
+
+@functools.cache
+def _optional(cls: type[Wire]) -> Mapping[str, Any]:  # Any: defaults of any type
+    return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
+
+
+def _written_default(value: Wire) -> str | None:
+    """The name of a field somewhere in `value` that was given although it has its default."""
+    optional = _optional(type(value))
+    for name in value.model_fields_set:
+        held = getattr(value, name)
+        if name in optional and held == optional[name]:
+            return name
+        parts = held if type(held) is tuple else (held,)
+        for part in parts:
+            if isinstance(part, Wire) and (found := _written_default(part)) is not None:
+                return f"{name}.{found}"
+    return None
