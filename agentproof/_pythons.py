@@ -71,7 +71,8 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
     if request is None:
         if _satisfies(platform.python_version(), requires) and sys.implementation.name == "cpython":
             return _own()
-        return _inspected(_found_by_uv(str(requires), why=f"requires-python is {requires}"), requires)
+        wanted = str(requires) or f">={OLDEST}"
+        return _inspected(_found_by_uv(wanted, why=f"requires-python is {wanted}"), requires)
     if os.sep in request or Path(request).is_file():
         path = Path(request)
         if not path.is_file():
@@ -84,16 +85,19 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
             f"--python {request}: the recorder needs {OLDEST} or newer", hint="choose another with --python"
         )
     try:
-        wanted = SpecifierSet(f"=={request}.*" if request.count(".") < 2 else f"=={request}")
+        versions = SpecifierSet(f"=={request}.*" if request.count(".") < 2 else f"=={request}")
     except InvalidSpecifier:
         try:
-            wanted = SpecifierSet(request)
+            versions = SpecifierSet(request)
         except InvalidSpecifier as error:
             raise UsageError(
                 f"--python {request}: neither a version nor a file",
                 hint="give a version such as 3.12, or the path of an interpreter",
             ) from error
-    if wanted.contains(platform.python_version(), prereleases=True) and sys.implementation.name == "cpython":
+    if (
+        versions.contains(platform.python_version(), prereleases=True)
+        and sys.implementation.name == "cpython"
+    ):
         return _checked(_own(), requires)
     return _inspected(_found_by_uv(request, why=f"--python {request}"), requires)
 

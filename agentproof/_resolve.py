@@ -229,7 +229,7 @@ class Resolver:
                 f"the index gives no upload times, so nothing can be resolved as of {until}: {reason}",
                 hint="choose --as-of now, give --lock FILE, or take the environment of a Python with --like",
             )
-        return UsageError(f"cannot be resolved: {reason}", hint="change --with, --as-of or --python")
+        return UsageError(f"cannot be resolved: {reason}", hint="change --with, --as-of, --like or --python")
 
     def _neighbours(self, wanted: Requirement) -> str:
         """Name the nearest and the newest release, since a version that is not there is mostly a slip."""
