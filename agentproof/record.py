@@ -4,41 +4,27 @@ The steps are those of `Recording` in docs/format.md. Nothing is written before 
 a recording that fails or is killed leaves no half bundle.
 """
 
-import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from . import _environment, _isolation, _lock, _pythons, _runner, _wheels, signing
-from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
-from ._files import read_bounded, write_atomic
+from . import _lock, _pythons, _runner, _wheels, signing
+from ._assemble import Assembled
+from ._files import write_atomic
+from ._observe import Conditions, Story, observe, read_reproduction
 from ._place import Place, check_writable, place_for, store_above
-from ._secrets import find_secrets, host_secrets
+from ._results import ResultStore, result_key
 from .errors import CannotDoError, UsageError
-from .models.header import Header, read_header
-from .models.manifest import Isolation, Manifest
-from .store import Bundle, bundle_id, read_bundle, write_directory, zip_bytes
+from .models.header import Header
+from .models.manifest import Manifest, Origin
+from .store import Bundle, bundle_id, read_bundle, short, write_directory, zip_bytes
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
 """Distributions that the recorder has an adapter for, with the package that each one imports as."""
-
-_MAX_SCRIPT = 4 * 2**20
-
-
-class Story(Protocol):
-    """Somebody to whom the steps are told."""
-
-    def working(self, text: str) -> None:
-        """A step that may take a while has begun."""
-
-    def done(self, label: str, text: str) -> None:
-        """A step is done."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +36,16 @@ class Request:
     sdk: str | None = None
     """A requirement such as `openai-agents==0.20.0`."""
     wheel: Path | None = None
+    origin: Origin | None = None
+    """Where `wheel` came from, when not just from a file."""
     sha256: str | None = None
     """The SHA-256 that the target wheel must have."""
     python: str | None = None
     as_of: str | None = None
+    lock_file: Path | None = None
+    """A whole environment, each package with its digests."""
+    like: str | None = None
+    """Where to take the versions from: an interpreter, a `uv.lock`, `pylock.toml` or requirements file."""
     extra: tuple[str, ...] = ()
     """Further requirements."""
     offline: bool = False
@@ -61,6 +53,16 @@ class Request:
     allow_sdk_changes: bool = False
     repeats: int = 2
     limits: _runner.Limits = field(default_factory=_runner.Limits)
+
+    @property
+    def conditions(self) -> Conditions:
+        """How the script is run."""
+        return Conditions(
+            require_isolation=self.require_isolation,
+            allow_sdk_changes=self.allow_sdk_changes,
+            repeats=self.repeats,
+            limits=self.limits,
+        )
 
 
 @dataclass(frozen=True)
@@ -83,58 +85,34 @@ class Written:
     """A stored bundle with the same evidence that was left as it is."""
 
 
-def record(request: Request, *, key: signing.PrivateKey, story: Story) -> Recorded:
+def record(
+    request: Request, *, key: signing.PrivateKey, story: Story, results: ResultStore | None = None
+) -> Recorded:
     """Record `request.script` and sign the result.
+
+    With `results`, the very same recording (script, environment, recorder, conditions) that was made
+    before is taken from there, and a new one is kept there.
 
     Raises:
         UsageError: the script, its header or an option makes no sense.
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
-    source = read_bounded(request.script, limit=_MAX_SCRIPT, what="reproduction")
-    header = read_header(source, path=str(request.script))
-    _check_compiles(source, request.script)
-    lock = _locked(request, header, story)
-    wheels = _wheels.default_store()
-    with _environment.prepare(lock, wheels, progress=story.working) as environment:
-        story.done(
-            "built",
-            f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
-            "match their wheels' RECORD",
-        )
-        isolation = _isolation.choose(request.require_isolation)
-        reproduction = _runner.ReproductionSource(
-            root=request.script.resolve().parent, entry=request.script.name, arguments=request.arguments
-        )
-        story.working("running the script")
-        started = time.monotonic()
-        run = _runner.run_recordings(
-            environment,
-            reproduction,
-            isolation=isolation,
-            limits=request.limits,
-            repeats=request.repeats,
-            progress=story.working,
-        )
-        seconds = time.monotonic() - started
-    story.done("isolated", _isolation_line(run.isolation))
-    assembled = assemble(
-        Recipe(
-            lock=lock,
-            installed_files=environment.installed_files,
-            isolation=run.isolation,
-            recorder_sha256=run.recorder_sha256,
-            entry=reproduction.entry,
-            arguments=request.arguments,
-            files=run.files,
-            header=header,
-            wheel=wheels.read(lock.target.sha256),
-            allow_sdk_changes=request.allow_sdk_changes,
-        ),
-        run.repeats,
-    )
-    story.done("ran", _ran_line(assembled.manifest, seconds))
-    _refuse_secrets(assembled)
+    reproduction = read_reproduction(request.script, request.arguments)
+    lock = locked(request, reproduction.header, story)
+    wheels, conditions = _wheels.default_store(), request.conditions
+    kept = None
+    if results is not None:
+        result = result_key(lock, reproduction, conditions)
+        kept = results.get(result)
+    if kept is not None:
+        story.done("kept", "the same recording was made before")
+        wheel = {f"wheels/{lock.target.wheel}": wheels.read(lock.target.sha256)}
+        whole = Bundle(kept.bundle.manifest, {**kept.bundle.members, **wheel})
+        return _signed(Assembled(kept.manifest, whole), key)
+    assembled = observe(lock, reproduction, store=wheels, conditions=conditions, story=story)
+    if results is not None:
+        results.put(result, assembled)
     return _signed(assembled, key)
 
 
@@ -165,18 +143,13 @@ def check_request(request: Request, *, output: Path | None) -> None:
     check_writable(script=request.script, output=output)
 
 
-def _check_compiles(source: bytes, script: Path) -> None:
-    try:
-        compile(source, str(script), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        raise UsageError(
-            f"{script}:{error.lineno}: {error.msg}", hint="the script does not compile; nothing was recorded"
-        ) from error
-    except ValueError as error:  # null bytes
-        raise UsageError(f"{script}: {error}") from error
+def locked(request: Request, header: Header, story: Story) -> _lock.Lock:
+    """Lock the target that the request, else the header, names, with all that it needs.
 
-
-def _locked(request: Request, header: Header, story: Story) -> _lock.Lock:
+    Raises:
+        UsageError: no target, more than one, or one that does not exist.
+        CannotDoError: the index cannot be reached or lacks what is needed.
+    """
     target, others = _requirements(request, header)
     interpreter = _pythons.find(request.python, requires=_requires_python(request, header))
     story.working(f"locking {target or request.wheel} for CPython {interpreter.version}")
@@ -186,7 +159,10 @@ def _locked(request: Request, header: Header, story: Story) -> _lock.Lock:
         sha256=request.sha256,
         extra=others,
         interpreter=interpreter,
+        origin=request.origin,
         as_of=request.as_of,
+        lock_file=request.lock_file,
+        like=request.like,
         offline=request.offline,
         store=_wheels.default_store(),
         progress=story.working,
@@ -219,8 +195,9 @@ def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[s
     if request.wheel is not None:
         if request.sdk is not None:
             raise UsageError("--sdk and --wheel both name the target", hint="give one of them")
-        return None, tuple(others)
-    wanted = request.sdk or wanted
+        # The header's own requirement on the target counts for its extras alone.
+        return None, (*others, *([wanted] if wanted else ()))
+    named, wanted = wanted, request.sdk or wanted
     if wanted is None:
         raise UsageError(
             f"{request.script} does not say which release it is about",
@@ -232,7 +209,7 @@ def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[s
             f"--sdk {wanted}: the recorder does not know {requirement.name}",
             hint=f"it records {', '.join(TARGETS)}",
         )
-    return wanted, tuple(others)
+    return wanted, (*others, *([named] if named and named != wanted else ()))
 
 
 def _requirement(text: str, where: str) -> Requirement:
@@ -247,21 +224,6 @@ def _requires_python(request: Request, header: Header) -> SpecifierSet:
         return SpecifierSet(header.requires_python or "")
     except InvalidSpecifier as error:
         raise UsageError(f"{request.script}: requires-python {header.requires_python!r}: {error}") from error
-
-
-def _refuse_secrets(assembled: Assembled) -> None:
-    files = [("manifest.json", assembled.bundle.manifest)]
-    files += [
-        (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")
-    ]
-    seen = list(find_secrets(files, secrets=host_secrets(os.environ)))
-    if seen:
-        places = "; ".join(f"{each.path}:{each.line} looks like {each.rule}" for each in seen[:5])
-        more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
-        raise CannotDoError(
-            f"the recording holds what looks like a secret, so nothing was written: {places}{more}",
-            hint="take it out of the script, or unset the variable",
-        )
 
 
 def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:
@@ -302,33 +264,6 @@ def _write_directory(recorded: Recorded, place: Place, *, replace: bool) -> Path
             )
     write_directory(recorded.bundle, directory, wheels=place.wheels, replace=True)
     return None
-
-
-def _isolation_line(isolation: Isolation) -> str:
-    tested = isolation.self_test.replace("_", " ")
-    user = "; user: dropped" if isolation.user == "dropped" else ""
-    return f"network: {isolation.network} (self-test: {tested}); files: {isolation.files}{user}"
-
-
-def _ran_line(document: Manifest, seconds: float) -> str:
-    words = {
-        "same": "repeats agree",
-        "order": "repeats agree but for the order of parallel events",
-        "differ": "repeats differ",
-        "single": "not repeated",
-    }
-    worst = max((each.agreement for each in document.recordings), key=AGREEMENTS.index)
-    modes = ", ".join(f"{each.mode} \N{MULTIPLICATION SIGN}{each.repeats}" for each in document.recordings)
-    return f"{modes} in {seconds:.1f} s: {words[worst]}"
-
-
-def short(digest: str) -> str:
-    """A digest for people: its two ends."""
-    return f"{digest[:8]}…{digest[-4:]}"
-
-
-def _spaced(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
 
 
 __all__ = [

@@ -37,7 +37,7 @@ LAYERS: list[set[str]] = [
         "_wheelfile",
         "_wheels",
     },
-    {"_assemble", "_place", "record", "replay", "compare"},
+    {"_assemble", "_observe", "_place", "_results", "record", "replay", "compare"},
     {"_render", "report", "cli"},
     {"__init__", "__main__", "probe"},
 ]

@@ -1,0 +1,164 @@
+"""Run a reproduction in the environment of a lock and assemble what was seen, unsigned.
+
+Record, replay, compare, bisect and matrix differ in where the lock comes from and in what they do
+with the result; between the two they all come through `observe`.
+"""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from . import _environment, _isolation, _runner
+from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
+from ._files import read_bounded
+from ._lock import Lock
+from ._secrets import find_secrets, host_secrets
+from ._wheels import WheelStore
+from .errors import CannotDoError, UsageError
+from .models.header import Header, read_header
+from .models.manifest import Isolation, Manifest
+
+_MAX_SCRIPT = 4 * 2**20
+
+
+class Story(Protocol):
+    """Somebody to whom the steps are told."""
+
+    def working(self, text: str) -> None:
+        """A step that may take a while has begun."""
+
+    def done(self, label: str, text: str) -> None:
+        """A step is done."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A script on disk whose header was read; it compiles."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    header: Header
+
+    @property
+    def source(self) -> _runner.ReproductionSource:
+        """The script and its directory, as the runner takes them."""
+        return _runner.ReproductionSource(
+            root=self.script.resolve().parent, entry=self.script.name, arguments=self.arguments
+        )
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a reproduction is run, whatever it runs on."""
+
+    require_isolation: str | None = None
+    allow_sdk_changes: bool = False
+    repeats: int = 2
+    limits: _runner.Limits = field(default_factory=_runner.Limits)
+
+
+def read_reproduction(script: Path, arguments: tuple[str, ...] = ()) -> Reproduction:
+    """Read the script's header.
+
+    Raises:
+        UsageError: the script is missing, does not compile, or its header makes no sense.
+    """
+    source = read_bounded(script, limit=_MAX_SCRIPT, what="reproduction")
+    header = read_header(source, path=str(script))
+    try:
+        compile(source, str(script), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise UsageError(
+            f"{script}:{error.lineno}: {error.msg}", hint="the script does not compile; nothing was recorded"
+        ) from error
+    except ValueError as error:  # null bytes
+        raise UsageError(f"{script}: {error}") from error
+    return Reproduction(script, arguments, header)
+
+
+def observe(
+    lock: Lock, reproduction: Reproduction, *, store: WheelStore, conditions: Conditions, story: Story
+) -> Assembled:
+    """Build the environment of `lock`, run the script in it under isolation, and judge what happened.
+
+    Raises:
+        CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
+        RecorderError: our own recorder failed.
+    """
+    with _environment.prepare(lock, store, progress=story.working) as environment:
+        story.done(
+            "built",
+            f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
+            "match their wheels' RECORD",
+        )
+        isolation = _isolation.choose(conditions.require_isolation)
+        source = reproduction.source
+        story.working("running the script")
+        started = time.monotonic()
+        run = _runner.run_recordings(
+            environment,
+            source,
+            isolation=isolation,
+            limits=conditions.limits,
+            repeats=conditions.repeats,
+            progress=story.working,
+        )
+        seconds = time.monotonic() - started
+    story.done("isolated", _isolation_line(run.isolation))
+    assembled = assemble(
+        Recipe(
+            lock=lock,
+            installed_files=environment.installed_files,
+            isolation=run.isolation,
+            recorder_sha256=run.recorder_sha256,
+            entry=source.entry,
+            arguments=source.arguments,
+            files=run.files,
+            header=reproduction.header,
+            wheel=store.read(lock.target.sha256),
+            allow_sdk_changes=conditions.allow_sdk_changes,
+        ),
+        run.repeats,
+    )
+    story.done("ran", _ran_line(assembled.manifest, seconds))
+    _refuse_secrets(assembled)
+    return assembled
+
+
+def _refuse_secrets(assembled: Assembled) -> None:
+    files = [("manifest.json", assembled.bundle.manifest)]
+    files += [
+        (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")
+    ]
+    seen = list(find_secrets(files, secrets=host_secrets(os.environ)))
+    if seen:
+        places = "; ".join(f"{each.path}:{each.line} looks like {each.rule}" for each in seen[:5])
+        more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
+        raise CannotDoError(
+            f"the recording holds what looks like a secret, so nothing was written: {places}{more}",
+            hint="take it out of the script, or unset the variable",
+        )
+
+
+def _isolation_line(isolation: Isolation) -> str:
+    tested = isolation.self_test.replace("_", " ")
+    user = "; user: dropped" if isolation.user == "dropped" else ""
+    return f"network: {isolation.network} (self-test: {tested}); files: {isolation.files}{user}"
+
+
+def _ran_line(document: Manifest, seconds: float) -> str:
+    words = {
+        "same": "repeats agree",
+        "order": "repeats agree but for the order of parallel events",
+        "differ": "repeats differ",
+        "single": "not repeated",
+    }
+    worst = max((each.agreement for each in document.recordings), key=AGREEMENTS.index)
+    modes = ", ".join(f"{each.mode} \N{MULTIPLICATION SIGN}{each.repeats}" for each in document.recordings)
+    return f"{modes} in {seconds:.1f} s: {words[worst]}"
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")

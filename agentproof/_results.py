@@ -1,0 +1,100 @@
+"""Recordings that were made before, so that an interrupted comparison, bisection or matrix goes on.
+
+Rules:
+1. A recording is kept under all that it depends on: every file that the script can see, its arguments,
+   the locked wheels, the exact Python, the recorder, the isolation, limits and repeats.
+2. It is kept unsigned and without wheels, as its one zip, sealed for this user. What does not open or
+   does not parse is made again.
+3. Only whole recordings are kept. Whatever is interrupted loses what it was just making, nothing else.
+
+    <cache>/recordings/<key>
+"""
+
+import hashlib
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from . import __version__, _isolation, _seal, _wheels
+from ._assemble import Assembled
+from ._control import copy_reproduction
+from ._files import write_atomic
+from ._lock import Lock
+from ._observe import Conditions, Reproduction
+from ._runner import recorder_archive
+from .errors import BundleError
+from .models._wire import Sha256, encode
+from .models.manifest import Manifest
+from .store import WHEELS, Bundle, from_zip_bytes, zip_bytes
+
+
+def default_results() -> "ResultStore":
+    """The user's own."""
+    return ResultStore(_wheels.cache_root() / "recordings")
+
+
+class ResultStore:
+    """Recordings by what they depend on."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, key: Sha256) -> Assembled | None:
+        """The recording that was kept under `key`, without its wheel."""
+        try:
+            sealed = (self.root / key).read_bytes()
+        except OSError:
+            return None
+        data = _seal.unseal(sealed, what=f"recording {key}")
+        if data is None:
+            return None
+        try:
+            bundle = from_zip_bytes(data)
+            return Assembled(Manifest.from_bytes(bundle.manifest), bundle)
+        except BundleError:  # of an older format
+            return None
+
+    def put(self, key: Sha256, assembled: Assembled) -> None:
+        """Keep a recording.
+
+        Raises:
+            CannotDoError: the cache cannot be written.
+        """
+        members = {
+            path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)
+        }
+        sealed = _seal.seal(zip_bytes(Bundle(assembled.bundle.manifest, members)), what=f"recording {key}")
+        if sealed is not None:
+            write_atomic(self.root / key, sealed)
+
+
+def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -> Sha256:
+    """What a recording depends on, as one digest.
+
+    Raises:
+        UsageError: the script is missing.
+        CannotDoError: the isolation that is asked for cannot be had.
+    """
+    source = reproduction.source
+    with tempfile.TemporaryDirectory(prefix="agentproof-key-") as copy:
+        files = copy_reproduction(source.root, source.entry, Path(copy) / "root").files
+    choice = _isolation.choose(conditions.require_isolation)
+    document = {
+        "agentproof": __version__,
+        "recorder": _sha256(recorder_archive()),
+        "files": {name: _sha256(data) for name, data in files.items()},
+        "entry": source.entry,
+        "arguments": list(source.arguments),
+        "environment": lock.environment(installed_files=0).to_shape(),
+        "target": lock.target.to_shape(),
+        "python": str(lock.python.path),
+        "isolation": [choice.level, choice.landlock],
+        "repeats": conditions.repeats,
+        "allow_sdk_changes": conditions.allow_sdk_changes,
+        "limits": {name: str(limit) for name, limit in asdict(conditions.limits).items()},
+    }
+    return _sha256(encode(document))
+
+
+def _sha256(data: bytes) -> Sha256:
+    return hashlib.sha256(data).hexdigest()
