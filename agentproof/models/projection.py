@@ -27,6 +27,7 @@ from typing import Any
 from ._wire import Sha256, encode
 from .diff import Absent, diff
 from .events import (
+    AnyEvent,
     Failure,
     ModelCalled,
     RunEnded,
@@ -77,8 +78,14 @@ def evidence_id(
 
 def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
     """The facts of one trace, in canonical order."""
+    return [fact for _, fact in placed(trace, state)]
+
+
+def placed(trace: Trace, state: Callable[[Sha256], Any]) -> list[tuple[AnyEvent, Fact]]:
+    """The facts, each with the event that it comes from."""
     numbers = _Numbers()
     facts: list[Fact] = []
+    places: list[AnyEvent] = []
     for event in trace.events:
         match event:
             case ScriptEnded():
@@ -147,7 +154,8 @@ def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
                     facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changes})
             case _:
                 pass
-    return _renumber_ids(facts)
+        places += [event] * (len(facts) - len(places))
+    return list(zip(places, _renumber_ids(facts), strict=True))
 
 
 def _failure(error: Failure | None) -> object:
