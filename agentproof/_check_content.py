@@ -114,6 +114,19 @@ def hold_states(traces: Iterable[Trace], states: Mapping[str, Any]) -> None:  # 
         raise BundleError("unlisted", "no trace refers to it", path=f"states/{digest}.json")
 
 
+def hold_conduct(manifest: Manifest, bundle: Bundle) -> None:
+    """The places where the script uses private names are lines of its files."""
+    conduct = manifest.conduct
+    for place in (*conduct.private_writes, *conduct.private_reads):
+        require(
+            place.file in manifest.reproduction.files, f"conduct names {place.file}, which is no file of it"
+        )
+        lines = bundle.members[place.file].count(b"\n") + 1
+        require(
+            0 < place.line <= lines, f"conduct names line {place.line} of {place.file}, which has {lines}"
+        )
+
+
 def hold_header(manifest: Manifest, bundle: Bundle) -> Header:
     """The reproduction's header, whose title and reference are the manifest's."""
     script = manifest.reproduction

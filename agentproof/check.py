@@ -276,6 +276,7 @@ class _Check:
     def _claims(self, manifest: Manifest) -> Outcome:
         content.hold_traces(manifest, self.traces)
         content.hold_states(self.traces.values(), self.states)
+        content.hold_conduct(manifest, self.bundle)
         header = content.hold_header(manifest, self.bundle)
         files = {member.path: member.sha256 for member in manifest.members}
         found = evidence_id(
