@@ -20,6 +20,7 @@ from .events import journal
 
 TIMEOUT = 20.0
 _CHUNK = 1 << 16
+_SETTLE = 0.25
 
 in_child = False
 """True in a child that only answers; the audit hook lets it change nothing outside itself."""
@@ -30,8 +31,19 @@ class UnavailableError(Exception):
 
 
 def can_fork() -> bool:
-    """True when a child forked now is sound."""
-    return hasattr(os, "fork") and _others_are_idle()
+    """True when a child forked now is sound.
+
+    A worker that has just handed over its result is given a moment to go back to waiting; without it,
+    what is observed would depend on how fast this machine is.
+    """
+    if not hasattr(os, "fork"):
+        return False
+    deadline = time.monotonic() + _SETTLE
+    while not _others_are_idle():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.0005)
+    return True
 
 
 def _others_are_idle() -> bool:
@@ -49,14 +61,27 @@ def _others_are_idle() -> bool:
     )
 
 
+_IDLE = (
+    ("_worker", ("concurrent", "futures", "thread.py")),
+    ("_run", ("agents", "tracing", "processors.py")),
+    ("run", ("aiosqlite", "core.py")),
+    ("_connection_worker_thread", ("aiosqlite", "core.py")),
+    ("wait", ("threading.py",)),
+)
+"""Functions in which a thread waits without holding a lock."""
+
+
 def _waits_for_work(frame: Any) -> bool:
     code = frame.f_code
-    file: str = code.co_filename
-    return code.co_name == "_worker" and file.endswith(os.path.join("concurrent", "futures", "thread.py"))
+    return any(
+        code.co_name == name and code.co_filename.endswith(os.path.join(*file)) for name, file in _IDLE
+    )
 
 
-def ask(question: Callable[[], Any]) -> Any:
+def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     """What `question()` gives in a child, as JSON data.
+
+    Without `may_write` no file that the script has open can grow there.
 
     Raises:
         UnavailableError: the child could not be forked, failed, or did not answer in time.
@@ -71,7 +96,7 @@ def ask(question: Callable[[], Any]) -> Any:
         os.close(writing)
         raise UnavailableError("fork: {}".format(error.strerror)) from error
     if child == 0:
-        _answer(question, reading, writing)
+        _answer(question, reading, writing, may_write)
     os.close(writing)
     try:
         data = _read_all(reading, child)
@@ -101,7 +126,7 @@ def fork() -> int:
         warnings.filters = filters
 
 
-def _answer(question: Callable[[], Any], reading: int, writing: int) -> None:
+def _answer(question: Callable[[], Any], reading: int, writing: int, may_write: bool) -> None:
     global in_child
     try:
         in_child = True
@@ -111,7 +136,8 @@ def _answer(question: Callable[[], Any], reading: int, writing: int) -> None:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        _forbid_growing_files()
+        if not may_write:
+            _forbid_growing_files()
         try:
             text = json.dumps({"answer": question()})
         except BaseException as error:
