@@ -15,6 +15,7 @@ from ..errors import AgentproofError, Exit
 _COMMANDS = {
     "record": ("record", "Record a script as a signed bundle."),
     "check-current-bundle": ("check", "Check bundles offline, without running them."),
+    "show": ("show", "Show what happened in a bundle, step by step."),
     "keygen": ("keys", "Make a signing key."),
     "sign": ("trust", "Endorse a bundle that somebody else recorded."),
     "trust": ("trust", "Say whose bundles you trust."),

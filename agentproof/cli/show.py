@@ -1,0 +1,46 @@
+"""`agentproof show`."""
+
+from pathlib import Path
+
+import click
+
+from ._group import examples
+
+
+@examples(
+    "agentproof show report.agentproof.zip",
+    "agentproof show report.agentproof.zip --diff",
+    "agentproof show report.agentproof.zip --state S2@11 --diff",
+)
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--state", "spec", metavar="S2@11", help="Print this state as JSON: as it was at that event, or last."
+)
+@click.option("--diff", "diffs", is_flag=True, help="Show what each event changed in the states.")
+@click.option(
+    "--mode",
+    type=click.Choice(["as-written", "streamed"]),
+    help="Show this mode alone. Default: as written, and streamed where its steps differ.",
+)
+@click.option("--all", "everything", is_flag=True, help="Show hooks, spans, stream items and functions too.")
+def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, everything: bool) -> None:
+    """Show what happened in BUNDLE, step by step, without running any of it.
+
+    Nested runs are indented; ∥ marks a step whose place beside the one before it is arbitrary, since the
+    two happened in parallel.
+    """
+    from ..errors import UsageError
+    from ..report import terminal
+    from ._reading import read_story
+
+    story = read_story(bundle)
+    tellings = [telling for telling in story.tellings if mode in (None, telling.mode)]
+    if not tellings:
+        raise UsageError(f"{bundle} holds no recording {mode}")
+    if spec is not None:
+        lines = terminal.render_state(tellings[0], story, spec, diffs=diffs)
+    else:
+        lines = terminal.render_story(story, tellings=tellings, diffs=diffs, everything=everything)
+    for line in lines:
+        click.echo(line)

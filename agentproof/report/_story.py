@@ -1,0 +1,356 @@
+"""What a checked bundle tells, arranged for reading: claims with their reasons, and each trace as a tree.
+
+Terminal, Markdown and HTML are three renderings of the same `Story`. Texts are plain: a renderer escapes
+them in its own way.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import claims
+from ..check import Checked
+from ..errors import BundleError
+from ..models.diff import ABSENT, Change, diff
+from ..models.events import (
+    Event,
+    RunEnded,
+    RunStarted,
+    ScriptWrote,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    StateSerialised,
+    ToolStarted,
+)
+from ..models.manifest import ClaimResult, EventRef, Finding, Manifest, Status
+from ..models.report import Report, Verdict
+from ..models.trace import Mode, Trace
+from ..store import Bundle
+from ._text import visible
+from ._words import Tone, sentence, tone
+
+MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+
+@dataclass(frozen=True)
+class Look:
+    """One state at one event: as it was before, where the event tells that, and as it was just after."""
+
+    state: str
+    before: str | None
+    """A digest; None where the event shows the state but not what it was."""
+    after: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A finding that rests on an event."""
+
+    claim: ClaimResult
+    finding: Finding
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event of a trace."""
+
+    mode: Mode
+    event: Event
+    text: str
+    tone: Tone
+    looks: tuple[Look, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def seq(self) -> int:
+        return self.event.seq
+
+    @property
+    def parallel(self) -> bool:
+        """The order in which it stands beside the event before it is not an observation."""
+        return self.event.after is not None
+
+
+@dataclass
+class Branch:
+    """A run with its steps and the runs inside it, in the order of the trace."""
+
+    run: str
+    parts: list["Step | Branch"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One trace."""
+
+    mode: Mode
+    steps: tuple[Step, ...]
+    parts: tuple[Step | Branch, ...]
+    """The steps again, runs as branches."""
+    states: tuple[str, ...]
+    """The labels of all states, by first appearance."""
+    output: Mapping[str, ScriptWrote]
+    """What the script wrote, by stream."""
+
+    def step(self, seq: int) -> Step:
+        return self.steps[seq - 1]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a claim came to its status: one sentence, and all that it is true of."""
+
+    text: str
+    changes: tuple[Change, ...]
+    """With both values whole, for findings that have a pointer."""
+    refs: tuple[EventRef, ...]
+    """The events that it rests on, in every mode, each once."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One claim over all modes in which it came to one status."""
+
+    id: str
+    kind: str
+    status: Status
+    modes: tuple[str, ...]
+    rule: str
+    """What the kind of claim says, in one sentence."""
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A bundle that is not INVALID, arranged for reading."""
+
+    report: Report
+    """What the reader was told by the check."""
+    verdict: Verdict
+    """As it was recomputed."""
+    manifest: Manifest
+    bundle: Bundle
+    states: Mapping[str, Any]  # Any: a state's JSON
+    claims: tuple[Told, ...]
+    tellings: tuple[Telling, ...]
+
+    @property
+    def violated(self) -> tuple[Told, ...]:
+        return tuple(claim for claim in self.claims if claim.status == "violated")
+
+    @property
+    def title(self) -> str:
+        """The reproduction's title, else the name of its file."""
+        return self.manifest.reproduction.title or self.manifest.reproduction.entry
+
+    def telling(self, mode: Mode) -> Telling | None:
+        return next((each for each in self.tellings if each.mode == mode), None)
+
+
+def tell(checked: Checked, *, as_shown: Report | None = None) -> Story:
+    """Arrange a checked bundle.
+
+    A check stops at a signer that is not trusted. To show such a bundle all the same, check it again
+    without trust and pass what the reader was told as `as_shown`.
+
+    Raises:
+        BundleError: the bundle is INVALID, or its claims were not recomputed; nothing of it is told.
+    """
+    report, verdict = checked.report, checked.report.verdict
+    if report.status == "INVALID" or verdict is None or checked.manifest is None or checked.bundle is None:
+        failed = next((check for check in report.checks if check.status == "failed"), None)
+        reason = (failed.reason if failed else None) or "not_judged"
+        raise BundleError(
+            reason,
+            f"{report.bundle or 'this bundle'} is {report.status}, so nothing of it is shown: "
+            f"{visible(failed.detail) if failed else 'its claims were not recomputed'}",
+            hint="`agentproof check-current-bundle` says what is wrong with it",
+        )
+    results = checked.manifest.judgement.claims
+    remarks = _remarks(results)
+    tellings = tuple(
+        _telling(checked.traces[mode], checked.states, remarks.get(mode, {}))
+        for mode in MODES
+        if mode in checked.traces
+    )
+    return Story(
+        report=as_shown or report,
+        verdict=verdict,
+        manifest=checked.manifest,
+        bundle=checked.bundle,
+        states=checked.states,
+        claims=tuple(_told(results, {each.mode: each for each in tellings})),
+        tellings=tellings,
+    )
+
+
+def rule_of(kind: str) -> str:
+    """What a kind of claim says: the first paragraph of its page."""
+    module = claims.INVARIANTS.get(kind) or claims.AUTHORED[kind]
+    doc = sys.modules[module.__name__].__doc__ or ""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+# Claims
+
+
+def _remarks(results: Iterable[ClaimResult]) -> Mapping[Mode, Mapping[int, list[Remark]]]:
+    found: dict[Mode, dict[int, list[Remark]]] = {}
+    for claim in results:
+        if claim.status != "violated":
+            continue
+        for finding in claim.because:
+            remark = Remark(claim, finding, claims.explain(claim, finding))
+            for ref in finding.events:
+                found.setdefault(ref.mode, {}).setdefault(ref.seq, []).append(remark)
+    return found
+
+
+_STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
+
+
+def _told(results: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> Iterator[Told]:
+    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another."""
+    by_id: dict[str, list[ClaimResult]] = {}
+    for claim in results:
+        by_id.setdefault(claim.id, []).append(claim)
+    told: list[Told] = []
+    for name, group in by_id.items():
+        statuses = {claim.status for claim in group}
+        best = next(status for status in _STATUSES if status in statuses)
+        chosen = [claim for claim in group if claim.status == best]
+        told.append(
+            Told(
+                id=name,
+                kind=group[0].kind,
+                status=best,
+                modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
+                rule=rule_of(group[0].kind),
+                reasons=tuple(_reasons(chosen, tellings)),
+            )
+        )
+    yield from sorted(told, key=lambda claim: _STATUSES.index(claim.status))
+
+
+def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> Iterator[Reason]:
+    """One reason for each sentence; findings that differ in their pointer alone are one."""
+    changes: dict[str, dict[str, Change]] = {}
+    refs: dict[str, dict[EventRef, None]] = {}
+    for claim in group:
+        for finding in claim.because:
+            text = claims.explain(claim, finding)
+            refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
+            told = changes.setdefault(text, {})
+            change = _change(finding, tellings)
+            if change is not None:
+                told.setdefault(change.pointer, change)
+    for text, found in refs.items():
+        yield Reason(text, tuple(changes[text].values()), tuple(found))
+
+
+def _change(finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
+    """The change at the finding's pointer: as the states have it, else as the finding says."""
+    if finding.pointer is None:
+        return None
+    for ref in finding.events:
+        telling = tellings.get(ref.mode)
+        for look in telling.step(ref.seq).looks if telling else ():
+            for change in look.changes if look.state == finding.state else ():
+                if change.pointer == finding.pointer:
+                    return change
+    before = ABSENT if finding.before is None else finding.before
+    after = ABSENT if finding.after is None else finding.after
+    return Change(finding.pointer, before, after)
+
+
+# Traces
+
+
+def _telling(
+    trace: Trace,
+    states: Mapping[str, Any],  # Any: a state's JSON
+    remarks: Mapping[int, list[Remark]],
+) -> Telling:
+    resumed: dict[str, RunStarted] = {}
+    steps: list[Step] = []
+    for event in trace.events:
+        if isinstance(event, RunStarted) and event.run is not None:
+            resumed[event.run] = event
+        steps.append(
+            Step(
+                mode=trace.mode,
+                event=event,
+                text=sentence(event),
+                tone=tone(event),
+                looks=tuple(_looks(event, resumed, states)),
+                remarks=tuple(remarks.get(event.seq, ())),
+            )
+        )
+    return Telling(
+        mode=trace.mode,
+        steps=tuple(steps),
+        parts=tuple(_tree(steps)),
+        states=tuple(dict.fromkeys(look.state for step in steps for look in step.looks)),
+        output={event.stream: event for event in trace.events if isinstance(event, ScriptWrote)},
+    )
+
+
+def _looks(
+    event: Event,
+    resumed: Mapping[str, RunStarted],
+    states: Mapping[str, Any],  # Any: a state's JSON
+) -> Iterator[Look]:
+    match event:
+        case StateDecided() | StateObserved():
+            yield _look(event.state, event.before, event.snapshot, states)
+        case StateRestored():
+            yield _look(event.state, event.source, event.snapshot, states)
+        case StateMade() | StateSerialised():
+            yield Look(event.state, None, event.snapshot)
+        case RunStarted(state=str() as state, snapshot=str() as snapshot):
+            yield Look(state, None, snapshot)
+        case RunEnded(input_state=str() as after):
+            start = resumed.get(event.run or "")
+            if start is not None and start.state is not None:
+                yield _look(start.state, start.snapshot, after, states)
+        case _:
+            pass
+
+
+def _look(state: str, before: str | None, after: str, states: Mapping[str, Any]) -> Look:  # Any: JSON
+    if before is None or before == after:
+        return Look(state, before, after)
+    return Look(state, before, after, tuple(diff(states[before], states[after])))
+
+
+def _tree(steps: Iterable[Step]) -> Iterator[Step | Branch]:
+    """Steps in their order, those of a run in its branch. What belongs to no run stands in the run that is
+    open at the time, if there is just one at the top."""
+    branches: dict[str, Branch] = {}
+    roots: list[Step | Branch] = []
+    open_at_top: list[Branch] = []
+    for step in steps:
+        event = step.event
+        if isinstance(event, RunStarted) and event.run is not None and event.run not in branches:
+            branch = branches[event.run] = Branch(event.run)
+            parent = branches.get(event.parent or "")
+            (parent.parts if parent else roots).append(branch)
+            if parent is None:
+                open_at_top.append(branch)
+        home = branches.get(event.run or "")
+        if home is None and len(open_at_top) == 1:
+            home = open_at_top[0]
+        (home.parts if home else roots).append(step)
+        if isinstance(event, RunEnded):
+            open_at_top = [branch for branch in open_at_top if branch.run != event.run]
+    yield from roots
+
+
+def tools_in(telling: Telling) -> list[Step]:
+    """The starts of tools."""
+    return [step for step in telling.steps if isinstance(step.event, ToolStarted)]
