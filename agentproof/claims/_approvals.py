@@ -69,6 +69,15 @@ def is_function_call(line: StateLine, view: View, decision: StateDecided) -> boo
     return bool(found) and all(item.get("type") == "function_call" for item in found)
 
 
+def was_executed(document: Any, call_id: str) -> bool:  # Any: a state's JSON
+    """Whether a state's JSON says that this call was executed (openai-agents 0.20 and newer keep it in
+    `context.tool_invocations`)."""
+    context = document.get("context") if isinstance(document, dict) else None
+    calls = context.get("tool_invocations") if isinstance(context, dict) else None
+    record = calls.get(call_id) if isinstance(calls, dict) else None
+    return isinstance(record, dict) and record.get("executed") is True
+
+
 def _tool_name(key: str) -> str:
     """The tool of an approval key, which may carry a namespace."""
     return key.rpartition(".")[2].rpartition(":")[2]

@@ -7,7 +7,8 @@ or result that it was made from; (2) a call whose last decision there was a reje
 run returns: in it, in a run inside it, or in an earlier run of the same state; and it is not asked
 for again. A call id that the model gave again in the meantime is another call. Left out: contexts
 that carry approvals of their own (RunContextWrapper), tools with an approval callback (shell,
-apply_patch, custom tools), and calls on whose tool a sticky decision the other way followed.
+apply_patch, custom tools), calls on whose tool a sticky decision the other way followed, and calls
+that the state said were executed when it was born.
 
 Sites: starts of a tool that needs approval; decided calls of states that a run was resumed from.
 
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 
 from ..models.events import Event, StateDecided, ToolStarted
 from ..models.manifest import Finding
-from ._approvals import holds_approval, is_function_call, last_decisions
+from ._approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ._evidence import Evidence, View
 from ._items import call_id_of
 from ._outcome import Outcome, Scope, outcome
@@ -81,8 +82,12 @@ def _resumed(view: View) -> Iterator[Finding | None]:
         for call, decision in last_decisions(line, before=run.started).items():
             if decision.decision == "reject":
                 yield _rejected(run, call, decision, view)
-            elif run.returned and is_function_call(line, view, decision):
+            elif run.returned and is_function_call(line, view, decision) and not _executed(line, call, view):
                 yield _approved(run, line, call, decision, view)
+
+
+def _executed(line: StateLine, call: str, view: View) -> bool:
+    return line.birth is not None and was_executed(view.state(line.birth.snapshot), call)
 
 
 def _rejected(run: Run, call: str, decision: StateDecided, view: View) -> Finding | None:

@@ -2,9 +2,10 @@
 
 Rule: between two looks at a state that the script holds, its JSON stays the same unless the script
 decided, restored or resumed that very state in between. Left out: the caller's own context object,
-the trace's ids, the schema version, and the marker that `to_json()` itself sets. A change counts as
-the state's own when one of its operations or runs may have overlapped with it, whatever the order in
-which the trace lists parallel events.
+the trace's ids, the schema version, and the marker that `to_json()` itself sets; and a state from the
+moment that a run resumed from it has returned, for the result of that run may go on using it. A change
+counts as the state's own when one of its operations or runs may have overlapped with it, whatever the
+order in which the trace lists parallel events.
 
 Sites: operations on other states and ends of other runs, while the state is known to be alive.
 
@@ -15,6 +16,7 @@ checkpoints share one usage), and the interruptions of a sibling emptied by a ru
 seen on 0.22.0 and 0.24.0).
 """
 
+import sys
 from collections.abc import Iterator
 
 from ..models.events import Event, RunEnded, StateDecided, StateMade, StateObserved, StateRestored
@@ -44,8 +46,14 @@ def evaluate(evidence: Evidence) -> Outcome:
 def _sites(line: StateLine, operations: list[Event], view: View) -> int:
     if line.birth is None:
         return 0
-    first, last = line.birth.seq, line.last_seen()
+    first, last = line.birth.seq, min(line.last_seen(), _spent(line))
     return sum(1 for one in operations if first < one.seq < last and not _is_own(one, line, view))
+
+
+def _spent(line: StateLine) -> int:
+    """The event from which on the state is left out."""
+    ends = [run.ended.seq for run in line.runs if run.returned and run.ended is not None]
+    return min(ends, default=sys.maxsize)
 
 
 def _is_own(event: Event, line: StateLine, view: View) -> bool:
@@ -62,6 +70,8 @@ def _is_own(event: Event, line: StateLine, view: View) -> bool:
 def _violations(line: StateLine, view: View) -> Iterator[Finding]:
     told: set[str] = set()
     for look in line.observed:
+        if look.seq > _spent(line):
+            break
         cause = _cause(look, view)
         if _has_own_cause(line, look, cause, view):
             continue

@@ -206,3 +206,14 @@ def test_a_decision_that_the_sdk_refused_does_not_count() -> None:
     )
     _resume(script, state)
     assert told(RULE, script.exit()) == ["tool pay ran for call_1; the resumed state S1 held no approval"]
+
+
+def test_a_call_that_the_state_was_born_having_executed_need_not_run() -> None:
+    script = Script()
+    done = {"call_1": {"executed": True, "completed": True}}
+    document = state_json()
+    document["context"]["tool_invocations"] = done
+    state = _paused(script, document)
+    script.decide(state)
+    _resume(script, state, runs=False)
+    assert evaluate(RULE, script.exit()).because == ()

@@ -112,3 +112,20 @@ def test_a_state_that_is_never_seen_again_is_no_site() -> None:
     one, _forgotten = _two_checkpoints(script)
     script.decide(one)
     assert evaluate(RULE, script.exit()).status == "not_observed"
+
+
+def test_a_state_whose_run_has_returned_is_left_out() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    script.end(script.run(state=one))
+    script.now[one]["current_turn"] = 9
+    script.decide(other, leaks_to=one)
+    assert evaluate(RULE, script.exit()).because == ()
+
+
+def test_a_state_whose_run_raised_is_still_looked_at() -> None:
+    script = Script()
+    one, other = _two_checkpoints(script)
+    script.end(script.run(state=one), "raised")
+    script.decide(other, leaks_to=one)
+    assert told(RULE, script.exit()) == ["S1 changed while only S2 was decided"]
