@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from . import _environment, _isolation, _runner
 from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
 from ._files import read_bounded
@@ -47,6 +49,19 @@ class Reproduction:
         return _runner.ReproductionSource(
             root=self.script.resolve().parent, entry=self.script.name, arguments=self.arguments
         )
+
+    @property
+    def requires(self) -> SpecifierSet:
+        """The Python that the header asks for.
+
+        Raises:
+            UsageError: that makes no sense.
+        """
+        text = self.header.requires_python or ""
+        try:
+            return SpecifierSet(text)
+        except InvalidSpecifier as error:
+            raise UsageError(f"{self.script}: requires-python {text!r}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from . import _lock, _pythons, _runner, _wheels, signing
 from ._assemble import Assembled
 from ._files import write_atomic
-from ._observe import Conditions, Story, observe, read_reproduction
+from ._observe import Conditions, Reproduction, Story, observe, read_reproduction
 from ._place import Place, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
 from .errors import CannotDoError, UsageError
@@ -99,7 +98,7 @@ def record(
         RecorderError: our own recorder failed.
     """
     reproduction = read_reproduction(request.script, request.arguments)
-    lock = locked(request, reproduction.header, story)
+    lock = locked(request, reproduction, story)
     wheels, conditions = _wheels.default_store(), request.conditions
     kept = None
     if results is not None:
@@ -143,15 +142,15 @@ def check_request(request: Request, *, output: Path | None) -> None:
     check_writable(script=request.script, output=output)
 
 
-def locked(request: Request, header: Header, story: Story) -> _lock.Lock:
+def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.Lock:
     """Lock the target that the request, else the header, names, with all that it needs.
 
     Raises:
         UsageError: no target, more than one, or one that does not exist.
         CannotDoError: the index cannot be reached or lacks what is needed.
     """
-    target, others = _requirements(request, header)
-    interpreter = _pythons.find(request.python, requires=_requires_python(request, header))
+    target, others = _requirements(request, reproduction.header)
+    interpreter = _pythons.find(request.python, requires=reproduction.requires)
     story.working(f"locking {target or request.wheel} for CPython {interpreter.version}")
     lock = _lock.lock(
         requirement=target,
@@ -217,13 +216,6 @@ def _requirement(text: str, where: str) -> Requirement:
         return Requirement(text)
     except InvalidRequirement as error:
         raise UsageError(f"{where}: {text!r} is not a requirement: {error}") from error
-
-
-def _requires_python(request: Request, header: Header) -> SpecifierSet:
-    try:
-        return SpecifierSet(header.requires_python or "")
-    except InvalidSpecifier as error:
-        raise UsageError(f"{request.script}: requires-python {header.requires_python!r}: {error}") from error
 
 
 def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:

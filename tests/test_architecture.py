@@ -37,8 +37,8 @@ LAYERS: list[set[str]] = [
         "_wheelfile",
         "_wheels",
     },
-    {"_assemble", "_observe", "_place", "_results", "record", "replay", "compare"},
-    {"_render", "report", "cli"},
+    {"_align", "_assemble", "_observe", "_place", "_results", "record", "replay", "compare"},
+    {"_render", "_render_compare", "report", "cli"},
     {"__init__", "__main__", "probe"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

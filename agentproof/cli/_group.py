@@ -15,7 +15,9 @@ from ..errors import AgentproofError, Exit
 _COMMANDS = {
     "record": ("record", "Record a script as a signed bundle."),
     "check-current-bundle": ("check", "Check bundles offline, without running them."),
+    "replay": ("replay", "Run a bundle's reproduction again and compare."),
     "show": ("show", "Show what happened in a bundle, step by step."),
+    "report": ("report", "Describe a bundle for an issue, or as a page."),
     "keygen": ("keys", "Make a signing key."),
     "sign": ("trust", "Endorse a bundle that somebody else recorded."),
     "trust": ("trust", "Say whose bundles you trust."),

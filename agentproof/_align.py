@@ -1,0 +1,231 @@
+"""Align two traces of one reproduction and name what they do not share. Pure.
+
+Rules:
+1. What is compared are the facts of the evidence projection, each with its event: not raw events, so
+   that recordings by different versions of agentproof compare.
+2. Facts are matched by what they are about: run (by agent, call and order of appearance), tool and
+   call id, state, and how often the same came before. Their place in the order is compared after.
+3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
+   versions what counts are the decisions that it holds (`/context/approvals`).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .models._wire import Sha256
+from .models.comparison import TraceDifference
+from .models.diff import Absent, diff
+from .models.events import (
+    AnyEvent,
+    ModelCalled,
+    RunEnded,
+    RunStarted,
+    ScriptEnded,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    ToolEnded,
+    ToolStarted,
+)
+from .models.projection import Fact, placed
+from .models.trace import Mode, Trace
+
+State = Callable[[Sha256], Any]  # Any: a state's JSON
+
+_LONGEST: Final = 300
+_DECISIONS: Final = "/context/approvals"
+_MOMENTS: Final = {
+    "decision": "at a decision",
+    "restore": "at a restore",
+    "run_start": "at the start of a run",
+    "run_end": "at the end of a run",
+    "exit": "at the end of the script",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fact, with what it is about."""
+
+    key: tuple[str, ...]
+    subject: str
+    seq: int
+    fact: Fact
+    schema: str | None
+
+
+def compare_traces(
+    before: Trace, before_state: State, after: Trace, after_state: State
+) -> Iterator[TraceDifference]:
+    """What the two traces do not share, in the order of the first one, then what is new in the second."""
+    mine, theirs = steps(before, before_state), steps(after, after_state)
+    shared = mine.keys() & theirs.keys()
+    for key, step in mine.items():
+        if key not in shared:
+            yield _lonely("gone", before.mode, step)
+        else:
+            yield from _changes(before.mode, step, theirs[key])
+    for key, step in theirs.items():
+        if key not in shared:
+            yield _lonely("new", before.mode, step)
+    yield from _moves(before.mode, mine, theirs)
+
+
+def steps(trace: Trace, state: State) -> dict[tuple[str, ...], Step]:
+    """The facts of a trace by what they are about, in order."""
+    namer = _Namer()
+    found: dict[tuple[str, ...], Step] = {}
+    for event, fact in placed(trace, state):
+        about, subject = namer.name(event, fact)
+        count = 1
+        while (*about, str(count)) in found:
+            count += 1
+        if count > 1:
+            subject += f" ({count})"
+        schema = None
+        if isinstance(event, StateDecided | StateObserved):
+            document = state(event.snapshot)
+            schema = str(document.get("$schemaVersion")) if isinstance(document, Mapping) else None
+        found[*about, str(count)] = Step((*about, str(count)), subject, event.seq, fact, schema)
+    return found
+
+
+class _Namer:
+    """Says what a fact is about, the same way in every recording."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, str] = {}
+        self._seen: dict[str, int] = {}
+
+    def name(self, event: AnyEvent, fact: Fact) -> tuple[tuple[str, ...], str]:  # noqa: PLR0911 - a table
+        run = self._runs.get(event.run or "", "")
+        within = f" in the {run}" if run else ""
+        match event:
+            case RunStarted():
+                run = self._new_run(event)
+                return ("run", run), f"the {run}"
+            case RunEnded():
+                return ("run-end", run), f"the end of the {run}"
+            case ToolStarted():
+                call = event.call_id or ""
+                return ("tool", run, event.tool, call), f"tool {event.tool}{_for(call)}{within}"
+            case ToolEnded():
+                call = event.call_id or ""
+                return (
+                    "tool-end",
+                    run,
+                    event.tool,
+                    call,
+                ), f"the output of tool {event.tool}{_for(call)}{within}"
+            case ModelCalled():
+                return ("model-input", run), f"the model's input{within}"
+            case StateDecided():
+                state, call = str(fact["state"]), event.call_id or ""
+                about = ("decision", state, event.decision, call)
+                return about, f"the decision to {event.decision}{f' {call}' if call else ''} on {state}"
+            case StateMade() | StateRestored():
+                state = str(fact["state"])
+                how = "made from a result" if isinstance(event, StateMade) else "restored from JSON"
+                return ("state", state, event.kind), f"{state}, {how}"
+            case StateObserved():
+                state = str(fact["state"])
+                return ("change", state, event.moment), f"a change in {state}, seen {_MOMENTS[event.moment]}"
+            case ScriptEnded():
+                return ("script",), "the end of the script"
+            case _:
+                raise TypeError(f"the projection gives no fact for {event.kind}")
+
+    def _new_run(self, event: RunStarted) -> str:
+        parent = self._runs.get(event.parent or "")
+        name = f"run of {event.agent}"
+        if event.call_id is not None:
+            name += f" for {event.call_id}"
+        if parent is not None:
+            name += f" in the {parent}"
+        self._seen[name] = self._seen.get(name, 0) + 1
+        if self._seen[name] > 1:
+            name = f"{_ordinal(self._seen[name])} {name}"
+        if event.run is not None:
+            self._runs[event.run] = name
+        return name
+
+
+def _for(call: str) -> str:
+    return f" for {call}" if call else ""
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _lonely(what: str, mode: Mode, step: Step) -> TraceDifference:
+    shape: dict[str, Any] = {"mode": mode, "what": what, "subject": step.subject}  # Any: a wire shape
+    number, side = ("event", "before") if what == "gone" else ("other_event", "after")
+    shape[number] = step.seq
+    if content := {name: part for name, part in _by_pointer(step.fact).items() if name != "fact" and part}:
+        shape[side] = bounded(content)
+    return TraceDifference.from_shape(shape)
+
+
+def _changes(mode: Mode, mine: Step, theirs: Step) -> Iterator[TraceDifference]:
+    facts = (mine.fact, theirs.fact)
+    if mine.schema != theirs.schema:
+        facts = (_decisions_only(mine.fact), _decisions_only(theirs.fact))
+    for change in diff(_by_pointer(facts[0]), _by_pointer(facts[1])):
+        shape: dict[str, Any] = {  # Any: a wire shape
+            "mode": mode,
+            "what": "changed",
+            "subject": mine.subject,
+            "event": mine.seq,
+            "other_event": theirs.seq,
+            "pointer": change.pointer,
+        }
+        for side, part in (("before", change.before), ("after", change.after)):
+            if not isinstance(part, Absent) and part is not None:
+                shape[side] = bounded(part)
+        yield TraceDifference.from_shape(shape)
+
+
+def _decisions_only(fact: Fact) -> Fact:
+    if "changes" not in fact:
+        return fact
+    kept = [change for change in fact["changes"] if change["pointer"].startswith(_DECISIONS)]
+    return {**fact, "changes": kept}
+
+
+def _by_pointer(fact: Fact) -> Fact:
+    """State changes by pointer instead of by place, so that one more of them moves no other."""
+    fact = {name: part for name, part in fact.items() if name not in ("run", "state")}
+    if "changes" in fact:
+        fact["changes"] = {
+            change["pointer"]: {side: change[side] for side in ("before", "after") if side in change}
+            for change in fact["changes"]
+        }
+    return fact
+
+
+def _moves(
+    mode: Mode, mine: Mapping[tuple[str, ...], Step], theirs: Mapping[tuple[str, ...], Step]
+) -> Iterator[TraceDifference]:
+    """The first of the shared facts that comes at another place among them."""
+    order = [key for key in theirs if key in mine]
+    for key, other in zip((key for key in mine if key in theirs), order, strict=True):
+        if key != other:
+            yield TraceDifference(
+                mode=mode,
+                what="moved",
+                subject=f"{mine[key].subject}, where {theirs[other].subject} now comes",
+                event=mine[key].seq,
+                other_event=theirs[key].seq,
+            )
+            return
+
+
+def bounded(value: Any) -> Any:  # Any: a value
+    """The value, or the beginning of its JSON where that is long."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return value if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,103 @@
+"""`agentproof replay`."""
+
+from pathlib import Path
+
+import click
+
+from ._group import examples
+
+
+@examples(
+    "agentproof replay report.agentproof.zip",
+    "agentproof replay bundles/sibling-approval/0.20.0 --python 3.12",
+    "agentproof replay report.agentproof.zip --sign",
+)
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--python",
+    metavar="VERSION|PATH",
+    help="The Python to replay on. Default: the bundle's own version, else one of its minor version.",
+)
+@click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
+@click.option(
+    "--require-isolation",
+    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
+    help="Refuse to replay with less.",
+)
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 3600),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop a script that runs longer.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the same evidence was seen, add your `replayed` attestation, signed with this private key.",
+)
+@click.option("--sign", is_flag=True, help="The same with your own key.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the attested bundle to this .zip or directory. Default: into the bundle itself.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    bundle: Path,
+    *,
+    python: str | None,
+    offline: bool,
+    require_isolation: str | None,
+    timeout: int,
+    key: Path | None,
+    sign: bool,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run the reproduction of BUNDLE again, in an environment of the same wheels, and compare the evidence.
+
+    This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence was seen, 1
+    where other evidence was, 4 where the environment cannot be had.
+    """
+    from .. import _render, _render_compare, _runner, keyring, signing
+    from .. import replay as replaying
+    from ..check import check_path
+    from ..errors import Exit, UsageError
+    from ..store import shelf_of
+    from .check import own_reader
+
+    if output is not None and key is None and not sign:
+        raise UsageError(
+            "--output without --key or --sign", hint="a replay writes nothing but its attestation"
+        )
+    signer = None
+    if key is not None:
+        signer = signing.load_private_key(key)
+    elif sign:
+        signer = keyring.default_key()[0]
+    options = replaying.Options(
+        python=python,
+        offline=offline,
+        require_isolation=require_isolation,
+        limits=_runner.Limits(seconds=timeout),
+    )
+    checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
+    with _render.TerminalStory(quiet=quiet) as story:
+        replayed = replaying.replay(checked, options=options, story=story)
+    written = None
+    if signer is not None and replayed.is_same:
+        written = replaying.write_attested(replaying.attest(replayed, signer), output or bundle)
+    if as_json:
+        click.echo(_render_compare.replayed_json(replayed, path=str(bundle)))
+    else:
+        fingerprint = signer.public.fingerprint if signer is not None and written is not None else None
+        for line in _render_compare.render_replayed(replayed, signer=fingerprint, written=written):
+            click.echo(line)
+    ctx.exit(Exit.YES if replayed.is_same else Exit.NO)

@@ -1,0 +1,113 @@
+"""A comparison: reproductions recorded on several targets, and what changed between them.
+
+A comparison is a bundle of its own: `manifest.json` is a `Comparison`, its members are the bundles
+that it rests on (below `bundles/<bundle id>/`, without wheels) and each target wheel once (below
+`wheels/`, detachable). All of it but `failed` and the names follows from those bundles, so a reader
+computes it again and compares.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ._wire import Count, Sha256, Text, Wire
+from .events._base import Seq
+from .manifest import Member, Status
+from .trace import Mode
+from .values import Value
+
+
+class TraceDifference(Wire):
+    """One thing that two traces of a reproduction do not share."""
+
+    mode: Mode
+    what: Literal["gone", "new", "changed", "moved"]
+    """`gone`: only in the first; `new`: only in the second; `moved`: at another place in the order."""
+    subject: Text
+    """What it is about, in words: a tool run, a decision, a model input, the end of a run, …"""
+    event: Seq | None = None
+    """The event of the first trace; absent for `new`."""
+    other_event: Seq | None = None
+    """The event of the second trace; absent for `gone`."""
+    pointer: Text | None = None
+    """Where in the fact (for `changed`), as an RFC 6901 pointer."""
+    before: Value | None = None
+    after: Value | None = None
+    """Absent where there is none; a large value is the beginning of its JSON and `…`."""
+
+
+class Recorded(Wire):
+    """A recording that the comparison rests on."""
+
+    bundle_id: Sha256
+    evidence_id: Sha256
+    target: Text
+    """Name and version, with the beginning of the wheel's SHA-256 where it is no release."""
+    wheel: Sha256
+    python: Text
+    verdict: Literal["violated", "holds", "inconclusive"]
+    reasons: tuple[Text, ...] = ()
+    ended: Text | None = None
+    """For an inconclusive one: how the script ended, where that was not a clean end."""
+
+
+Outcome = Literal[
+    "baseline",
+    "fixed",
+    "regressed",
+    "still_violated",
+    "still_holds",
+    "inconclusive",
+    "unobservable",
+    "not_recorded",
+]
+"""What became of the baseline's verdict on another target.
+
+`fixed`: nothing is violated and a claim that was now holds. `unobservable`: nothing is violated, but
+no claim that was violated had anything to judge. `regressed`: something is violated that was not, and
+nothing that was still is. `inconclusive`: one of the two recordings is.
+"""
+
+
+class ClaimChange(Wire):
+    """A claim whose status is another one; null where a recording does not have the claim."""
+
+    id: Text
+    mode: Literal["as-written", "streamed", "both"]
+    before: Status | None
+    after: Status | None
+
+
+class Cell(Wire):
+    """One reproduction on one target."""
+
+    target: Text
+    outcome: Outcome
+    recorded: Recorded | None = None
+    """Absent for `not_recorded`."""
+    failed: Text | None = None
+    """For `not_recorded`: why, as stated by whoever compared."""
+    claims: tuple[ClaimChange, ...] = ()
+    differences: tuple[TraceDifference, ...] = ()
+    """The first ones, in the order of the first trace."""
+    more: Count | None = None
+    """How many differences there are beyond those."""
+
+
+class Row(Wire):
+    """One reproduction on all targets; the first cell is what the others are compared with."""
+
+    reproduction: Text
+    title: Text | None = None
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
+
+
+class Comparison(Wire):
+    """The manifest of a comparison bundle; its SHA-256 is the bundle's id."""
+
+    format: Literal["agentproof/comparison"]
+    version: Literal[0]
+    agentproof: Text
+    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    members: tuple[Member, ...]
+    """Sorted by path; those under `wheels/` may be absent."""
