@@ -9,7 +9,7 @@ from ._group import examples
 
 @examples(
     "agentproof replay report.agentproof.zip",
-    "agentproof replay bundles/sibling-approval/0.20.0 --python 3.12",
+    "agentproof replay bundles/CASE/0.20.0 --python 3.12",
     "agentproof replay report.agentproof.zip --sign",
 )
 @click.command()
