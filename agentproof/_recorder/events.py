@@ -29,6 +29,7 @@ _NULLABLE = {
     "state.decided": ("options",),
     "tool.ended": ("output",),
     "body.returned": ("value",),
+    "probe.observed": ("value",),
 }
 _HIGH_DESCRIPTOR = 700
 """Our descriptors lie above those that the script gets, whose numbers it may print."""

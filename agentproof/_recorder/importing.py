@@ -5,58 +5,88 @@ The SDK is never imported before the script does it: it reads settings from the 
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 from types import ModuleType
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from .events import watching
+from .patching import hide
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds one package as everybody else would, and calls back when its import is done."""
+    """Finds modules as everybody else would, and calls back when the import of one of them is done."""
 
-    def __init__(self, package: str, done: Callable[[ModuleType], None]) -> None:
-        self._package = package
-        self._done = done
+    def __init__(self) -> None:
+        self._waiting: Dict[str, Callable[[ModuleType], None]] = {}
         self._busy = False
+
+    def when_loaded(self, name: str, done: Callable[[ModuleType], None]) -> None:
+        """Call `done` with the module at the end of its import, once."""
+        self._waiting[name] = done
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        """The package's own spec, with an end to its execution."""
-        if fullname != self._package or self._busy:
+        """The module's own spec, with an end to its execution."""
+        if fullname not in self._waiting or self._busy:
             return None
         self._busy = True
         try:
-            spec = importlib.util.find_spec(fullname) if fullname not in sys.modules else None
+            spec = next(
+                (
+                    found
+                    for finder in sys.meta_path
+                    if finder is not self and hasattr(finder, "find_spec")
+                    for found in [finder.find_spec(fullname, path, target)]
+                    if found is not None
+                ),
+                None,
+            )
         finally:
             self._busy = False
-        if spec is None or spec.loader is None:
-            return None
-        self._wrap(spec.loader)
+        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+            self._wrap(fullname, spec.loader)
         return spec
 
-    def _wrap(self, loader: Any) -> None:
+    def _wrap(self, name: str, loader: Any) -> None:
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             # The loader stays of its own class, as the host expects it; only this instance is told.
             del loader.exec_module
-            execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            with watching("import"):
-                self._done(module)
+            try:
+                execute(module)
+            except BaseException as raised:
+                hide(raised)
+                raise
+            done = self._waiting.pop(name, None)
+            if done is not None:
+                with watching("import"):
+                    done(module)
 
         loader.exec_module = exec_module
 
 
-class ProbeFinder(importlib.abc.MetaPathFinder):
+finder = Finder()
+
+
+class ProbeFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives `agentproof.probe` to a script that asks for it, also where agentproof is not installed."""
+
+    def __init__(self, modules: Dict[str, ModuleType]) -> None:
+        self._modules = modules
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        """No module of ours yet."""
-        return None
+        """A spec of the stand-in."""
+        if fullname not in self._modules:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname == "agentproof")
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The one module of that name."""
+        return self._modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""

@@ -14,12 +14,15 @@ import contextvars
 import sys
 import threading
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .patching import hide, patch
 
 _current: "contextvars.ContextVar[Optional[Lane]]" = contextvars.ContextVar("agentproof_lane", default=None)
 """The lane that code in this context belongs to, unless a task or thread of its own says otherwise."""
+
+joiners: "List[Callable[[Lane], List[str]]]" = []
+"""Each gives the last events of other processes that a lane started and that have ended."""
 
 
 class Lane:
@@ -52,6 +55,8 @@ class Lane:
 
     def join(self) -> None:
         """Take the lanes that this one made, and that are over, into its past."""
+        for finished in joiners:
+            self.frontier += [name for name in finished(self) if name not in self.frontier]
         if not self.children:
             return
         going_on: List[Lane] = []

@@ -14,7 +14,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, bodies, conduct, importing, lanes, processes
+from . import audit, bodies, conduct, importing, lanes, probe, processes
 from .adapters import openai_agents
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
@@ -51,9 +51,9 @@ class Recording:
             self._journal.lanes.current().frontier.append(plan.child["after"])
         lanes.install(self._journal.lanes)
         atexit.register(self._summarise)
-        if not any(name == plan.package for name in sys.modules):
-            sys.meta_path.insert(0, importing.Finder(plan.package, self._imported))
-        sys.meta_path.insert(0, importing.ProbeFinder())
+        importing.finder.when_loaded(plan.package, self._imported)
+        sys.meta_path.insert(0, importing.finder)
+        sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
         audit.install(plan)
         processes.install(plan)
         if plan.child is None:
@@ -73,18 +73,18 @@ class Recording:
         processes.mode = self._mode
         self._summary.gaps += openai_agents.install(self._mode)
         self._summary.gaps += bodies.install(plan)
-        self._journal.emit("sdk.imported", {"module": module.__name__})
+        self._summary.is_hooked = True
+        fields = {"module": module.__name__, "hooks": openai_agents.known_hooks()}
+        self._journal.emit("sdk.imported", fields)
 
     def _execute(self) -> Tuple[Any, Optional[BaseException]]:
         """Run the script; give what `sys.exit` would take, and an exception that nobody caught."""
         plan = self._plan
         here = os.path.dirname(os.path.abspath(__file__))
         sys.path[:] = [path for path in sys.path if path != here]
-        target: Dict[str, Any] = plan.child or {"kind": "script", "path": plan.script, "argv": None}
-        if target["argv"] is None:
-            sys.argv = [plan.script, *plan.arguments]
-        else:
-            sys.argv = list(target["argv"])
+        own = {"kind": "script", "path": plan.script, "argv": [plan.script, *plan.arguments]}
+        target: Dict[str, Any] = plan.child or own
+        sys.argv = list(target["argv"])
         try:
             processes.execute(target)
         except SystemExit as left:
@@ -102,7 +102,7 @@ class Recording:
         with watching("runs"):
             if self._summary.is_hooked:
                 openai_agents.finish()
-        bodies.stop()
+        self._summary.gaps += bodies.stop()
         fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
         if error is not None:
             fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}

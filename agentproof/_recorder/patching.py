@@ -117,3 +117,15 @@ def _tree(base: type) -> Iterator[type]:
 def is_coroutine_function(function: Any) -> bool:
     """True for `async def`, also behind wrappers."""
     return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(function)
+
+
+def replace_everywhere(package: str, function: Any, make: Maker) -> None:
+    """Put `make(function)` wherever the package's loaded modules hold `function` under its own name."""
+    name = function.__name__
+    new = make(function)
+    functools.update_wrapper(new, function)
+    _originals[new] = function
+    for module_name, module in list(sys.modules.items()):
+        if module_name.partition(".")[0] == package and vars(module).get(name) is function:
+            setattr(module, name, new)
+            replaced.append((module, name, new))

@@ -22,6 +22,9 @@ TIMEOUT = 20.0
 _CHUNK = 1 << 16
 _SETTLE = 0.25
 
+forking = False
+"""True while the recorder itself forks."""
+
 in_child = False
 """True in a child that only answers; the audit hook lets it change nothing outside itself."""
 
@@ -113,16 +116,20 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
 
 
 def fork() -> int:
-    """Fork without the warning about threads that CPython 3.12 gives where others exist.
+    """Fork for the recorder's own ends.
 
-    The list of filters is exchanged for a moment: `catch_warnings` would reset the registries that
-    decide whether a warning of the script's is shown again.
+    CPython 3.12 and newer warn about other threads. The list of filters is exchanged for a moment:
+    `catch_warnings` would reset the registries that decide whether a warning of the script's is shown
+    again.
     """
+    global forking
     filters = warnings.filters
     warnings.filters = [("ignore", None, DeprecationWarning, None, 0), *filters]
+    forking = True
     try:
         return os.fork()
     finally:
+        forking = False
         warnings.filters = filters
 
 

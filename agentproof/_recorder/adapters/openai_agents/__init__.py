@@ -4,15 +4,19 @@ Base classes are patched, with every subclass to come; no agent, tool or hooks o
 What a release does not have is a gap in the recording's coverage, never an error.
 """
 
-from typing import Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
-from ...events import journal
-from . import hooks, models, runs, states
+from ...events import journal, watching
+from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tracing, watch
 
 _PARTS: Tuple[Tuple[str, Callable[[], List[str]]], ...] = (
     ("hooks", hooks.install),
     ("models", models.install),
     ("states", states.install),
+    ("sessions", sessions.install),
+    ("guardrails", guardrails.install),
+    ("tracing", tracing.install),
+    ("streams", streams.install),
     ("runs", runs.install),
 )
 
@@ -21,6 +25,8 @@ def install(mode: str) -> List[Tuple[str, str]]:
     """Hook everything that this release has; give (what, why) for what could not be hooked."""
     gaps: List[Tuple[str, str]] = []
     runs.routing = mode == "streamed"
+    with watching("values"):
+        facts.register_values()
     for name, part in _PARTS:
         try:
             gaps += [(name, why) for why in part()]
@@ -30,7 +36,12 @@ def install(mode: str) -> List[Tuple[str, str]]:
     return gaps
 
 
+def known_hooks() -> Dict[str, Any]:
+    """The hooks that this release has, by scope."""
+    return dict(hooks.known)
+
+
 def finish() -> None:
     """Look at what is left when the script is over."""
     runs.finish()
-    states.boundary("exit")
+    watch.boundary("exit")

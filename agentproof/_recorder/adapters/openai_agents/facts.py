@@ -3,10 +3,8 @@
 Only attributes are read; what a release does not have is left out.
 """
 
-import functools
-import inspect
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, List, Optional
 
 from ...values import class_name, encode, failure, optional_text, register, text, type_name
 
@@ -73,6 +71,17 @@ def item(found: Any) -> Dict[str, Any]:
         fields["output"] = encode(found.output)
         fields["output_type"] = type_name(found.output)
     return fields
+
+
+def result(found: Any) -> Dict[str, Any]:
+    """What a result says, as far as it should not change any more."""
+    return {
+        "final_output": encode(found.final_output),
+        "items": [item(each) for each in found.new_items],
+        "interruptions": [interruption(each) for each in getattr(found, "interruptions", None) or ()],
+        "guardrails": guardrails(found),
+        "usage": usage(getattr(getattr(found, "context_wrapper", None), "usage", None)),
+    }
 
 
 def usage(found: Any) -> Any:
@@ -152,8 +161,13 @@ def guardrails(holder: Any) -> Dict[str, Any]:
 
 def guardrail(result: Any) -> Dict[str, Any]:
     """One guardrail result."""
-    output: Any = getattr(result, "output", None)
-    fields: Dict[str, Any] = {"name": guardrail_name(getattr(result, "guardrail", None))}
+    name = guardrail_name(getattr(result, "guardrail", None))
+    return {"name": name, **guardrail_output(getattr(result, "output", None))}
+
+
+def guardrail_output(output: Any) -> Dict[str, Any]:
+    """What a guardrail's function gave."""
+    fields: Dict[str, Any] = {}
     tripped = getattr(output, "tripwire_triggered", None)
     if isinstance(tripped, bool):
         fields["tripped"] = tripped
@@ -181,61 +195,6 @@ def settings(found: Any) -> Any:
     if isinstance(value, dict):
         return {name: each for name, each in value.items() if each is not None}
     return value
-
-
-_KINDS = {
-    "FunctionTool": "function",
-    "CustomTool": "custom",
-    "ShellTool": "shell",
-    "LocalShellTool": "local_shell",
-    "ApplyPatchTool": "apply_patch",
-    "ComputerTool": "computer",
-}
-
-
-def tool_kind(tool: Any) -> str:
-    """What kind of tool this is; a function tool may stand for an agent or for an MCP server's tool."""
-    kind = next((_KINDS[base.__name__] for base in type(tool).__mro__ if base.__name__ in _KINDS), "other")
-    if kind != "function":
-        return kind
-    if getattr(tool, "_is_agent_tool", False) is True:
-        return "agent"
-    for function in _reachable(getattr(tool, "on_invoke_tool", None)):
-        if not is_sdk(getattr(function, "__module__", None)):
-            continue
-        if "as_tool" in function.__qualname__:
-            return "agent"
-        if "mcp" in function.__qualname__.lower():
-            return "mcp"
-    return kind
-
-
-def _reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -> Iterator[Any]:
-    """Functions that a callable reaches through closures, partials and wrappers."""
-    seen = set() if seen is None else seen
-    if depth > 5 or id(function) in seen:
-        return
-    seen.add(id(function))
-    if isinstance(function, functools.partial):
-        yield from _reachable(function.func, depth + 1, seen)
-        return
-    if inspect.ismethod(function):
-        function = function.__func__
-    if not inspect.isfunction(function):
-        held = getattr(function, "__dict__", None)
-        for name in ("_invoke_tool_impl", "invoke", "__wrapped__", "_func"):
-            inner = held.get(name) if isinstance(held, dict) else None
-            if callable(inner):
-                yield from _reachable(inner, depth + 1, seen)
-        return
-    yield function
-    for cell in function.__closure__ or ():
-        try:
-            inner = cell.cell_contents
-        except ValueError:
-            continue
-        if inspect.isfunction(inner) or inspect.ismethod(inner) or isinstance(inner, functools.partial):
-            yield from _reachable(inner, depth + 1, seen)
 
 
 def names_of(tools: Any) -> List[str]:

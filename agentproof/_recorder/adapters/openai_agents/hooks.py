@@ -1,40 +1,42 @@
-"""Tool runs as the SDK's own RunHooks tell them (standard library only).
+"""Lifecycle hooks: tool runs, handoffs, model and agent hooks, of the run and of agents.
 
 The Runner supplies `RunHooks()` when the script passes none, so the patched base class is always
-called. A hook that calls its `super()` is told once.
+called. A hook that calls its `super()` is told once. Standard library only.
 """
 
-import asyncio
 import contextvars
 import inspect
-import json
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
-from ... import snapshots
-from ...events import guarded, journal
-from ...patching import hide, patch_tree
+from ...events import During, guarded, journal
+from ...events import run as current_run
+from ...patching import hide, patch, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts
+from . import facts, tools
 
 _inside: "contextvars.ContextVar[Tuple[Any, ...]]" = contextvars.ContextVar("agentproof_in_hook", default=())
 
+known: Dict[str, List[str]] = {}
+"""The hooks that this release has, by scope."""
 
-def _hook(name: str) -> Any:
+
+def _hook(scope: str, name: str) -> Any:
     def make(original: Any) -> Any:
+        if not inspect.iscoroutinefunction(original):
+            return original
+
         async def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
-            key = (name, id(self), *(id(each) for each in args[:3]))
             inside = _inside.get()
+            key = (scope, name, id(self), *(id(each) for each in (*args, *kwargs.values())))
             if key not in inside and not journal().is_silent:
-                _told(name, args, kwargs)
-            token = _inside.set((*inside, key))
+                _told(scope, name, args, kwargs)
             try:
-                return await original(self, *args, **kwargs)
+                with During(_inside, (*inside, key)):
+                    return await original(self, *args, **kwargs)
             except BaseException as raised:
                 hide(raised)
                 raise
-            finally:
-                _inside.reset(token)
 
         return hook
 
@@ -42,80 +44,102 @@ def _hook(name: str) -> Any:
 
 
 @guarded("hooks")
-def _told(name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-    given = dict(zip(("context", "agent", "tool", "result"), args, strict=False))
-    given.update(kwargs)
-    context, agent, tool = given["context"], given["agent"], given["tool"]
-    fields: Dict[str, Any] = {
-        "agent": text(getattr(agent, "name", None)),
-        "tool": text(getattr(tool, "name", None)),
-        "call_id": optional_text(getattr(context, "tool_call_id", None)),
-    }
+def _told(scope: str, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    given = dict(zip(("context", "agent", "third", "fourth"), args, strict=False))
+    for key, item in kwargs.items():
+        given[_PLACES.get(key, key)] = item
+    if name in ("on_tool_start", "on_tool_end") and scope == "run":
+        _tool(name, given)
+        return
+    agent = given.get("agent")
+    fields: Dict[str, Any] = {"scope": scope, "hook": name, "agent": _name(agent)}
+    if name == "on_handoff":
+        fields["other"] = _name(given.get("third"))
+        if scope == "run":
+            made = {"from_agent": text(fields["agent"]), "to_agent": text(fields["other"])}
+            journal().emit("handoff.made", made)
+    elif name in ("on_agent_end", "on_end"):
+        fields["output"] = encode(given.get("third"))
+    elif name in ("on_tool_start", "on_tool_end"):
+        fields["tool"] = _name(given.get("third"))
+        fields["call_id"] = optional_text(getattr(given.get("context"), "tool_call_id", None))
+        if name == "on_tool_end":
+            fields["output"] = encode(given.get("fourth"))
+    if scope == "run":
+        fields["agent_has_hooks"] = getattr(agent, "hooks", None) is not None
+    journal().emit("hook.called", fields)
+
+
+_PLACES = {
+    "context": "context",
+    "agent": "agent",
+    "from_agent": "agent",
+    "to_agent": "third",
+    "source": "third",
+    "tool": "third",
+    "output": "third",
+    "response": "third",
+    "system_prompt": "third",
+    "result": "fourth",
+    "input_items": "fourth",
+}
+"""Where a hook's parameters stand, when they are given by name."""
+
+
+def _name(found: Any) -> Any:
+    return optional_text(getattr(found, "name", None))
+
+
+def _tool(name: str, given: Dict[str, Any]) -> None:
+    context, agent, tool = given["context"], given["agent"], given["third"]
+    kind = tools.kind_of(tool)
+    call_id = optional_text(getattr(context, "tool_call_id", None))
+    pending = tools.calls_of(current_run.get())
+    fields: Dict[str, Any] = {"agent": text(_name(agent)), "tool": text(_name(tool)), "call_id": call_id}
     if name == "on_tool_end":
-        output = given.get("result", given.get("output"))
+        ended = pending.end(kind) if kind in tools.NATIVE else None
+        fields["call_id"] = call_id or ended
+        output = given.get("fourth")
         fields.update(output=encode(output), output_type=type_name(output))
         journal().emit("tool.ended", fields)
         return
-    fields["tool_kind"] = facts.tool_kind(tool)
-    if fields["call_id"] is not None:
-        fields["call_id_source"] = "hook"
+    matched, action = pending.start(kind) if kind in tools.NATIVE else (None, None)
     arguments = getattr(context, "tool_arguments", None)
-    if arguments is not None:
-        fields["arguments"] = encode(arguments)
-    fields["needs_approval"] = _needs_approval(tool, context, arguments, fields["call_id"])
-    fields["enabled"] = _is_enabled(tool, context, agent)
+    fields["tool_kind"] = kind
+    fields["call_id"] = call_id or matched
+    if fields["call_id"] is not None:
+        fields["call_id_source"] = "matched" if call_id is None else "hook"
+    fields["arguments"] = action if arguments is None else encode(arguments)
+    fields["needs_approval"] = tools.needs_approval(tool, context, arguments, call_id)
+    fields["enabled"] = tools.is_enabled(tool, context, agent)
+    if kind == "agent":
+        fields["extractor"] = tools.has_extractor(tool)
     journal().emit("tool.started", fields)
 
 
-def _needs_approval(tool: Any, context: Any, arguments: Any, call_id: Optional[str]) -> Optional[bool]:
-    declared = getattr(tool, "needs_approval", None)
-    if isinstance(declared, bool):
-        return declared
-    if not callable(declared) or not isinstance(arguments, str):
-        return None
-    try:
-        parsed = json.loads(arguments) if arguments else {}
-    except ValueError:
-        return None
-    return _ask(lambda: declared(context, parsed, call_id))
+def see(hooks: Any) -> None:
+    """Hook the class of an object that is passed as hooks without being derived from the SDK's."""
+    base = _base("run")
+    if hooks is None or isinstance(hooks, base):
+        return
+    for cls in type(hooks).__mro__:
+        for name in known["run"]:
+            if name in vars(cls) and cls.__module__ != "unittest.mock":
+                patch(cls, name, _hook("run", name))
 
 
-def _is_enabled(tool: Any, context: Any, agent: Any) -> Optional[bool]:
-    declared = getattr(tool, "is_enabled", None)
-    if isinstance(declared, bool):
-        return declared
-    return _ask(lambda: declared(context, agent)) if callable(declared) else None
-
-
-def _ask(callback: Any) -> Optional[bool]:
-    """What a callback of the script says, asked in a forked child; None where that cannot be told."""
-
-    def child() -> Any:
-        asyncio._set_running_loop(None)
-        answer = callback()
-        if inspect.isawaitable(answer):
-            answer = asyncio.run(_wait(answer))
-        return bool(answer)
-
-    try:
-        answer = snapshots.ask(child)
-    except snapshots.UnavailableError:
-        return None
-    return answer if isinstance(answer, bool) else None
-
-
-async def _wait(answer: Any) -> Any:
-    return await asyncio.wait_for(_as_coroutine(answer), 5)
-
-
-async def _as_coroutine(answer: Any) -> Any:
-    return await answer
+def _base(scope: str) -> Any:
+    lifecycle = sys.modules[facts.PACKAGE + ".lifecycle"]
+    stem = {"run": "RunHooks", "agent": "AgentHooks"}[scope]
+    # Since 0.2 `RunHooks` is an alias of a generic base class.
+    return getattr(lifecycle, stem + "Base", None) or getattr(lifecycle, stem)
 
 
 def install() -> List[str]:
-    """Hook RunHooks, with every subclass."""
-    lifecycle = sys.modules["agents.lifecycle"]
-    base = getattr(lifecycle, "RunHooksBase", None) or lifecycle.RunHooks
-    names = [name for name in ("on_tool_start", "on_tool_end") if name in vars(base)]
-    patch_tree(base, {name: _hook(name) for name in names})
-    return ["this release has no {}".format(n) for n in ("on_tool_start", "on_tool_end") if n not in names]
+    """Hook RunHooks and AgentHooks, with every subclass."""
+    for scope in ("run", "agent"):
+        base = _base(scope)
+        known[scope] = sorted(name for name in vars(base) if name.startswith("on_"))
+        patch_tree(base, {name: _hook(scope, name) for name in known[scope]})
+    wanted = ("on_tool_start", "on_tool_end", "on_handoff", "on_llm_start", "on_llm_end")
+    return ["this release has no {}".format(name) for name in wanted if name not in known["run"]]

@@ -14,9 +14,10 @@ import sys
 from typing import Any, AsyncIterator, Dict, List, Optional, Tuple
 
 from ...events import During, guarded, journal, watching
+from ...events import run as current_run
 from ...patching import hide, is_coroutine_function, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts
+from . import facts, tools
 
 _PARAMETERS = (
     "system_instructions",
@@ -48,6 +49,7 @@ def _request(model: Any, streamed: bool, args: Tuple[Any, ...], kwargs: Dict[str
         "input": encode(given.get("input")),
         "tools": facts.names_of(given.get("tools")),
         "handoffs": facts.names_of(given.get("handoffs")),
+        "handoff_filters": _filters(given.get("handoffs")),
         "settings": facts.settings(given.get("model_settings")),
         "output_type": None if schema is None else _schema_name(schema),
     }
@@ -67,6 +69,18 @@ def _called(fields: Optional[Dict[str, Any]]) -> Optional[Dict[str, str]]:
     return call
 
 
+def _filters(handoffs: Any) -> List[str]:
+    """The handoffs that change the history which the next agent gets."""
+    found = [each for each in handoffs if _is_filtering(each)] if isinstance(handoffs, (list, tuple)) else []
+    return facts.names_of(found)
+
+
+def _is_filtering(handoff: Any) -> bool:
+    return getattr(handoff, "input_filter", None) is not None or bool(
+        getattr(handoff, "nest_handoff_history", None)
+    )
+
+
 def _schema_name(schema: Any) -> str:
     output_type = getattr(schema, "output_type", None)
     return text(getattr(output_type, "__name__", type(schema).__name__))
@@ -77,6 +91,7 @@ def _answered(call: Optional[Dict[str, str]], response: Any, stream: Optional[Li
     if call is None:
         return
     output = getattr(response, "output", None)
+    tools.calls_of(current_run.get()).asked(output)
     journal().emit(
         "model.answered",
         {
@@ -89,6 +104,11 @@ def _answered(call: Optional[Dict[str, str]], response: Any, stream: Optional[Li
             "stream": stream,
         },
     )
+
+    for each in output if isinstance(output, list) else ():
+        told = tools.reported(each)
+        if told is not None:
+            journal().emit("tool.reported", told)
 
 
 @guarded("models")

@@ -1,7 +1,8 @@
 """Runs: nested ones as a tree, streamed ones up to their consumer's end (standard library only).
 
 1. `AgentRunner.run` and `run_streamed` are patched; agents used as tools pass through them too.
-2. A streamed run ends where its consumer does. The end of its own task is an event of its own.
+2. A streamed run ends where its consumer does (`streams`). The end of its own task is an event of
+   its own.
 3. In the `streamed` mode a plain run that was called from outside the SDK goes through
    `run_streamed` and is drained; what the SDK starts itself stays as it is.
 """
@@ -11,13 +12,13 @@ import contextvars
 import inspect
 import sys
 import weakref
-from typing import Any, AsyncIterator, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, patch
 from ...values import encode, optional_text, text, type_name
-from . import facts, models, states
+from . import facts, hooks, models, sessions, states, tools, watch
 
 routing = False
 """True in the `streamed` mode."""
@@ -36,67 +37,91 @@ _FLAGS = (
     "tool_error_formatter",
     "tracing_disabled",
 )
-_streams: Dict[int, "_Run"] = {}
+_MANAGED = ("previous_response_id", "conversation_id", "auto_previous_response_id")
+_streams: Dict[int, "Run"] = {}
 
 
-class _Run:
+class Run:
     """What is known of a run between its start and its end."""
 
-    def __init__(self, label: Dict[str, str], streamed: bool) -> None:
+    def __init__(self, label: Dict[str, str], outer: Optional[Dict[str, str]]) -> None:
         self.label = label
-        self.streamed = streamed
+        self.outer = outer
         self.state: Optional["weakref.ref[Any]"] = None
+        self.session: Any = None  # held while the run is going on, as the SDK itself holds it
         self.result: Optional["weakref.ref[Any]"] = None
         self.task: Optional["weakref.ref[Any]"] = None
-        self.outer: Optional[Dict[str, str]] = None
         self.cancelled = False
         self.ended = False
 
+    def running_task(self) -> Any:
+        """The task of a streamed run."""
+        return self.task() if self.task is not None else None
+
+
+def stream_of(result: Any) -> Optional[Run]:
+    """The run whose streamed result this is."""
+    return _streams.get(id(result))
+
 
 @guarded("runs")
-def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool, routed: bool) -> _Run:
-    found = _Run(journal().new_label("R"), streamed)
-    found.outer = current_run.get()
+def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool, routed: bool) -> Run:
+    outer = current_run.get()
+    found = Run(journal().new_label("R"), outer)
+    context = options.get("context")
+    with watching("hooks"):
+        hooks.see(options.get("hooks"))
     fields: Dict[str, Any] = {
-        "parent": found.outer,
+        "parent": outer,
         "agent": text(getattr(agent, "name", None)),
         "streamed": streamed,
-        "routed": routed or None,
+        "routed": routed,
         "settings": _settings(agent, options),
+        "context": None if context is None else type_name(context),
+        "call_id": None if outer is None else optional_text(getattr(context, "tool_call_id", None)),
     }
-    context = options.get("context")
-    if context is not None:
-        fields["context"] = type_name(context)
-    if found.outer is not None:
-        fields["call_id"] = optional_text(getattr(context, "tool_call_id", None))
     if isinstance(options.get("max_turns"), int):
         fields["max_turns"] = options["max_turns"]
+    questions: Dict[str, Any] = {}
     if options.get("session") is not None:
-        fields["session"] = states.name_of("D", options["session"])
-    if states.is_state(given):
-        found.state = weakref.ref(given)
-        if found.outer is None:
-            states.watch(given)
-        fields["state"] = states.name_of("S", given)
-        snapshot = _snapshot(given, "run_start")
+        found.session = options["session"]
+        sessions.see(found.session)
+        fields["session"] = watch.name_of("D", found.session)
+        questions["session_before"] = sessions.contents_of(found.session)
+    others = _resumed(found, given, fields) if watch.is_state(given) else None
+    answers = _boundary("run_start", questions, others, found)
+    if watch.is_state(given):
+        snapshot = answers.get("state") if others else watch.last_of(given)
         fields["snapshot"] = None if snapshot is None else {"$state": snapshot}
-        states.begin_run(given)
+        tools.calls_of(found.label).resumed(snapshot)
+        watch.begin_run(given)
     else:
-        states.boundary("run_start")
         fields["input"] = encode(given)
+        fields["usage"] = facts.usage(getattr(context, "usage", None))
+    fields["session_before"] = answers.get("session_before")
     journal().emit("run.started", fields, of_run=found.label)
     return found
 
 
-def _snapshot(state: Any, moment: str) -> Any:
-    """The state's JSON at this boundary, whether or not the script holds it."""
-    if states.is_watched(state):
-        states.boundary(moment)
-        return states.last_of(state)
-    return states.boundary(moment, None, {"state": state}).get("state")
+def _resumed(found: Run, state: Any, fields: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Note that the run goes on from `state`; give it back if only this boundary is to look at it."""
+    found.state = weakref.ref(state)
+    if found.outer is None:
+        watch.state(state)
+    fields["state"] = watch.name_of("S", state)
+    fields["usage"] = facts.usage(getattr(getattr(state, "_context", None), "usage", None))
+    return None if watch.is_watched(state) else {"state": state}
+
+
+def _boundary(
+    moment: str, questions: Dict[str, Any], others: Optional[Dict[str, Any]], found: Run
+) -> Dict[str, Any]:
+    may_write = found.session is not None and sessions.is_file(found.session)
+    return watch.boundary(moment, questions, others, may_write=may_write)
 
 
 def _settings(agent: Any, options: Dict[str, Any]) -> Dict[str, Any]:
+    """What changes what a rule may expect of this run."""
     config = options.get("run_config")
     fields: Dict[str, Any] = {}
     for name in _FLAGS:
@@ -106,10 +131,7 @@ def _settings(agent: Any, options: Dict[str, Any]) -> Dict[str, Any]:
     limit = facts.read(facts.read(config, "session_settings"), "limit")
     if isinstance(limit, int):
         fields["session_limit"] = limit
-    managed = [
-        n for n in ("previous_response_id", "conversation_id", "auto_previous_response_id") if options.get(n)
-    ]
-    if managed:
+    if any(options.get(name) for name in _MANAGED):
         fields["server_managed"] = True
     behavior = getattr(agent, "tool_use_behavior", None)
     if behavior is not None:
@@ -120,55 +142,60 @@ def _settings(agent: Any, options: Dict[str, Any]) -> Dict[str, Any]:
     output_type = getattr(agent, "output_type", None)
     if output_type is not None:
         fields["output_type"] = text(getattr(output_type, "__name__", type(output_type).__name__))
+    fields["handoffs"] = len(getattr(agent, "handoffs", None) or ())
     return fields
 
 
 @guarded("runs")
-def _ended(found: Optional[_Run], result: Any, error: Optional[BaseException], outcome: str) -> None:
+def ended(found: Optional[Run], result: Any, error: Optional[BaseException], outcome: str) -> None:
+    """Tell how a run ended; only the first end counts."""
     if found is None or found.ended or journal().is_silent:
         return
     found.ended = True
-    task = found.task() if found.task is not None else None
+    task = found.running_task()
     if task is not None:
         journal().lanes.follow(task)
-    questions: Dict[str, Any] = {}
-    if result is not None and states.state_class is not None:
-        questions["snapshot"] = lambda: states.made_of(result)
-    state = found.state() if found.state is not None else None
-    others = {"input_state": state} if state is not None and not states.is_watched(state) else None
-    answers = states.boundary("run_end", questions, others)
-    if state is not None:
-        states.end_run(state)
-        if others is None:
-            answers["input_state"] = states.last_of(state)
     fields: Dict[str, Any] = {"outcome": outcome}
+    questions: Dict[str, Any] = {}
+    if result is not None:
+        questions["input_list"] = lambda: encode(result.to_input_list())
+        if watch.state_class is not None:
+            questions["snapshot"] = lambda: states.made_of(result)
+    if found.session is not None:
+        fields["session"] = watch.name_of("D", found.session)
+        questions["session_after"] = sessions.contents_of(found.session)
+    state = found.state() if found.state is not None else None
+    others = {"input_state": state} if state is not None and not watch.is_watched(state) else None
+    answers = _boundary("run_end", questions, others, found)
+    found.session = None
+    if state is not None:
+        watch.end_run(state)
+        if others is None:
+            answers["input_state"] = watch.last_of(state)
     for name in ("snapshot", "input_state"):
         if answers.get(name) is not None:
             fields[name] = {"$state": answers[name]}
+    for name in ("input_list", "session_after"):
+        fields[name] = answers.get(name)
     if error is not None:
         fields["error"] = facts.error(error)
     if result is not None:
         fields.update(_result(result))
     journal().emit("run.ended", fields, of_run=found.label)
+    if result is not None and outcome == "returned" and found.outer is None:
+        watch.result(result, found.label)
 
 
 def _result(result: Any) -> Dict[str, Any]:
     fields: Dict[str, Any] = {
-        "result": states.name_of("Q", result),
-        "final_output": encode(result.final_output),
+        **facts.result(result),
+        "result": watch.name_of("Q", result),
         "output_type": type_name(result.final_output),
-        "items": [facts.item(each) for each in result.new_items],
         "responses": len(result.raw_responses),
-        "usage": facts.usage(getattr(getattr(result, "context_wrapper", None), "usage", None)),
-        "interruptions": [facts.interruption(each) for each in getattr(result, "interruptions", None) or ()],
     }
     with watching("runs"):
         fields["last_agent"] = optional_text(getattr(result.last_agent, "name", None))
     return fields
-
-
-def _label(found: Optional[_Run]) -> Optional[Dict[str, str]]:
-    return found.label if found is not None else current_run.get()
 
 
 def _run(original: Any) -> Any:
@@ -176,20 +203,28 @@ def _run(original: Any) -> Any:
         if journal().is_silent:
             return await original(self, starting_agent, input, **kwargs)
         if _reroute.get():
-            with During(_reroute, False):
-                return await _drained(self, starting_agent, input, kwargs)
+            try:
+                with During(_reroute, False):
+                    return await _drained(self, starting_agent, input, kwargs)
+            except BaseException as raised:
+                hide(raised)
+                raise
         found = _started(starting_agent, input, kwargs, streamed=False, routed=False)
         try:
             with During(current_run, _label(found)), During(models.rerouted, False):
                 result = await original(self, starting_agent, input, **kwargs)
         except BaseException as raised:
-            _ended(found, None, raised, _outcome_of(raised))
+            ended(found, None, raised, _outcome_of(raised))
             hide(raised)
             raise
-        _ended(found, result, None, "returned")
+        ended(found, result, None, "returned")
         return result
 
     return run
+
+
+def _label(found: Optional[Run]) -> Optional[Dict[str, str]]:
+    return found.label if found is not None else current_run.get()
 
 
 def _outcome_of(error: BaseException) -> str:
@@ -199,8 +234,12 @@ def _outcome_of(error: BaseException) -> str:
 async def _drained(runner: Any, agent: Any, given: Any, options: Dict[str, Any]) -> Any:
     with During(_rerouting, True):
         result = runner.run_streamed(agent, given, **options)
-    async for _ in result.stream_events():
-        pass
+    try:
+        async for _ in result.stream_events():
+            pass
+    except BaseException as raised:
+        hide(raised)
+        raise
     return result
 
 
@@ -211,10 +250,14 @@ def _run_streamed(original: Any) -> Any:
         routed = _rerouting.get()
         found = _started(starting_agent, input, kwargs, streamed=True, routed=routed)
         try:
-            with During(current_run, _label(found)), During(models.rerouted, routed):
+            with (
+                During(current_run, _label(found)),
+                During(models.rerouted, routed),
+                During(_rerouting, False),
+            ):
                 result = original(self, starting_agent, input, **kwargs)
         except BaseException as raised:
-            _ended(found, None, raised, _outcome_of(raised))
+            ended(found, None, raised, _outcome_of(raised))
             hide(raised)
             raise
         if found is not None:
@@ -225,7 +268,7 @@ def _run_streamed(original: Any) -> Any:
 
 
 @guarded("runs")
-def _follow(found: _Run, result: Any) -> None:
+def _follow(found: Run, result: Any) -> None:
     key = id(result)
     found.result = weakref.ref(result, lambda _: _streams.pop(key, None))
     _streams[key] = found
@@ -233,11 +276,11 @@ def _follow(found: _Run, result: Any) -> None:
     if task is None:
         raise RuntimeError("a streamed run has no task")
     found.task = weakref.ref(task)
-    task.add_done_callback(lambda done: _task_done(found, done))
+    task.add_done_callback(lambda done: _task_ended(found, done))
 
 
 @guarded("runs")
-def _task_done(found: _Run, task: Any) -> None:
+def _task_ended(found: Run, task: Any) -> None:
     """The run's own task is over, whether or not anybody listens."""
     fields: Dict[str, Any] = {"outcome": "cancelled" if task.cancelled() else "returned"}
     if not task.cancelled():
@@ -248,43 +291,8 @@ def _task_done(found: _Run, task: Any) -> None:
     journal().emit("run.task_ended", fields, lane=journal().lanes.of_task(task), of_run=found.label)
 
 
-def _stream_events(original: Any) -> Any:
-    async def stream_events(self: Any) -> AsyncIterator[Any]:
-        found = None if journal().is_silent else _streams.get(id(self))
-        source = original(self)
-        try:
-            async for event in source:
-                yield event
-        except GeneratorExit:
-            await source.aclose()
-            _ended(found, self, None, "cancelled" if found and found.cancelled else "left")
-            raise
-        except BaseException as raised:
-            _ended(found, None, raised, _outcome_of(raised))
-            hide(raised)
-            raise
-        _ended(found, self, None, "cancelled" if found and found.cancelled else "returned")
-
-    return stream_events
-
-
-def _cancel(original: Any) -> Any:
-    def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = _streams.get(id(self))
-        if found is not None and facts.called_from_outside(sys._getframe(1)) and not journal().is_silent:
-            found.cancelled = True
-        try:
-            return original(self, *args, **kwargs)
-        except BaseException as raised:
-            hide(raised)
-            raise
-
-    return cancel
-
-
 def _outside(original: Any) -> Any:
     """`Runner.run` and `run_sync` in the `streamed` mode: remember whether the SDK itself called."""
-
     if inspect.iscoroutinefunction(original):
 
         def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -318,20 +326,17 @@ def finish() -> None:
     for found in list(_streams.values()):
         result = found.result() if found.result is not None else None
         if result is not None and not found.ended:
-            _ended(found, result, None, "unfinished")
+            ended(found, result, None, "unfinished")
 
 
 def install() -> List[str]:
-    """Hook the runner and the streamed result."""
+    """Hook the runner."""
     module = sys.modules["agents.run"]
     runner = getattr(module, "AgentRunner", None)
     if runner is None:
         return ["this release has no AgentRunner"]
     patch(runner, "run", _run)
     patch(runner, "run_streamed", _run_streamed)
-    streaming = sys.modules["agents.result"].RunResultStreaming
-    patch(streaming, "stream_events", _stream_events)
-    patch(streaming, "cancel", _cancel)
     if routing:
         for name in ("run", "run_sync"):
             patch(module.Runner, name, _outside)

@@ -1,180 +1,22 @@
-"""RunStates: made, decided, written, read back, and looked at in between (standard library only).
+"""RunStates: made, decided, written and read back (standard library only).
 
-1. States are watched weakly, by identity: a RunState has no hash, and the SDK keys some of its own
-   caches by weak references.
-2. At each boundary one forked child gives the JSON of every live state; an event is written only for
-   a state that is not as it was when last looked at. Where no child can be forked the JSON is asked
-   for in this process, and the attributes that `to_json` sets are put back.
-3. Only states that the script made are watched: those that the SDK makes inside of its own
-   operations are its business. An operation inside of another one counts once.
+Only states that the script made are watched: those that the SDK makes inside of its own operations
+are its business. An operation inside of another one counts once.
 """
 
 import contextvars
-import functools
 import inspect
 import json
 import sys
-import weakref
 from typing import Any, Callable, Dict, List, Optional
 
 from ... import snapshots
-from ...events import guarded, journal, pause, paused, watching
+from ...events import During, guarded, journal, paused, watching
 from ...patching import hide, original_of, patch
-from ...values import encode, freeze_state, optional_text
-from . import facts
+from ...values import encode, freeze_state, optional_text, type_name
+from . import facts, watch
 
 _busy: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_state_operation", default=False)
-
-_labels: Dict[int, "tuple[weakref.ref[Any], Dict[str, str]]"] = {}
-_watched: Dict[str, "weakref.ref[Any]"] = {}
-_last: Dict[str, Any] = {}
-"""Each state when last looked at, at a moment that every Python version has."""
-_seen: Dict[str, Any] = {}
-"""The same, `body` included: what is seen there must not hide a change from the moments that the
-evidence projection reads."""
-_running: Dict[str, int] = {}
-"""How many runs are going on that were resumed from a state."""
-
-_to_json: Any = None
-state_class: Any = None
-
-
-def name_of(letter: str, found: Any) -> Dict[str, str]:
-    """The label of an object, the same one each time it is seen."""
-    known = _labels.get(id(found))
-    if known is not None and known[0]() is found:
-        return known[1]
-    label = journal().new_label(letter)
-    key = id(found)
-    _labels[key] = (weakref.ref(found, lambda _: _labels.pop(key, None)), label)
-    return label
-
-
-def is_state(found: Any) -> bool:
-    """True for a RunState."""
-    return state_class is not None and isinstance(found, state_class)
-
-
-def watch(state: Any) -> Dict[str, str]:
-    """Look at this state at every boundary from now on."""
-    label = name_of("S", state)
-    _watched.setdefault(label["$label"], weakref.ref(state))
-    return label
-
-
-def is_watched(state: Any) -> bool:
-    """True for a state that the script holds."""
-    return name_of("S", state)["$label"] in _watched
-
-
-def last_of(state: Any) -> Any:
-    """The state's JSON when last looked at; None if it never was."""
-    return _last.get(name_of("S", state)["$label"])
-
-
-def begin_run(state: Any) -> None:
-    """From now on the state changes through its own run."""
-    name = name_of("S", state)["$label"]
-    _running[name] = _running.get(name, 0) + 1
-
-
-def end_run(state: Any) -> None:
-    """The state's own run is over, and what it did has been looked at."""
-    name = name_of("S", state)["$label"]
-    _running[name] = _running.get(name, 1) - 1
-    if not _running[name]:
-        del _running[name]
-
-
-def json_of(state: Any) -> Any:
-    """A state's JSON, in whichever process this is; the caller forks or puts back."""
-    return freeze_state(_to_json(state))
-
-
-def look(
-    questions: Optional[Dict[str, Callable[[], Any]]] = None, others: Optional[Dict[str, Any]] = None
-) -> "tuple[Dict[str, Any], Dict[str, Any]]":
-    """The JSON of every watched state by label, and of `others`; and the answers to `questions`.
-
-    All of it comes from one child. A question is only asked there: where no child can be forked its
-    answer is missing.
-    """
-    live = {name: state for name, state in ((n, ref()) for n, ref in _watched.items()) if state is not None}
-    live.update(others or {})
-    questions = questions or {}
-    if not live and not questions:
-        return {}, {}
-
-    def child() -> Any:
-        states = {name: _try(functools.partial(json_of, state)) for name, state in live.items()}
-        return {"states": states, "answers": {name: _try(each) for name, each in questions.items()}}
-
-    try:
-        told = snapshots.ask(child)
-    except snapshots.UnavailableError:
-        told = {
-            "states": {name: _try(functools.partial(_here, state)) for name, state in live.items()},
-            "answers": {},
-        }
-    for answer in told["states"].values():
-        if "fault" in answer:
-            journal().failed("states", RuntimeError(answer["fault"]))
-    return (
-        {name: answer["value"] for name, answer in told["states"].items() if "value" in answer},
-        {name: answer["value"] for name, answer in told["answers"].items() if "value" in answer},
-    )
-
-
-def _try(question: Callable[[], Any]) -> Dict[str, Any]:
-    try:
-        return {"value": question()}
-    except Exception as error:
-        return {"fault": "{}: {}".format(type(error).__name__, str(error)[:200])}
-
-
-def _here(state: Any) -> Any:
-    with pause(), snapshots.quiet_logging("openai.agents"), snapshots.put_back(state):
-        return json_of(state)
-
-
-def boundary(
-    moment: str,
-    questions: Optional[Dict[str, Callable[[], Any]]] = None,
-    others: Optional[Dict[str, Any]] = None,
-) -> Dict[str, Any]:
-    """Look at everything; write what changed; give the JSON of `others` and the answers to `questions`."""
-    if journal().is_silent:
-        return {}
-    states, answers = look(questions, others)
-    for name in others or ():
-        if name in states:
-            answers[name] = states.pop(name)
-    changed(states, moment)
-    return answers
-
-
-def changed(states: Dict[str, Any], moment: str, *, own: Optional[str] = None) -> None:
-    """Write an event for each state that is not as it was, but for the one that `own` accounts for."""
-    for name, state in states.items():
-        before = (_seen if moment == "body" else _last).get(name)
-        _seen[name] = state
-        if moment != "body":
-            _last[name] = state
-        if name == own or before is None or name in _running or _same(before, state):
-            continue
-        journal().emit(
-            "state.observed",
-            {
-                "state": {"$label": name},
-                "snapshot": {"$state": state},
-                "before": {"$state": before},
-                "moment": moment,
-            },
-        )
-
-
-def _same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _is_own(frame: Any) -> bool:
@@ -188,18 +30,17 @@ def _decision(name: str) -> Callable[[Any], Any]:
             if not _is_own(sys._getframe(1)):
                 return original(self, *args, **kwargs)
             with watching("states"):
-                watch(self)
-                boundary("decision")
+                watch.state(self)
+                watch.boundary("decision")
             error: Optional[BaseException] = None
-            token = _busy.set(True)
             try:
-                return original(self, *args, **kwargs)
+                with During(_busy, True):
+                    return original(self, *args, **kwargs)
             except BaseException as raised:
                 error = raised
                 hide(raised)
                 raise
             finally:
-                _busy.reset(token)
                 _decided(name, original, self, args, kwargs, error)
 
         return decide
@@ -211,30 +52,41 @@ def _decision(name: str) -> Callable[[Any], Any]:
 def _decided(
     name: str, original: Any, state: Any, args: Any, kwargs: Any, error: Optional[BaseException]
 ) -> None:
-    label = watch(state)
+    label = watch.state(state)
     options = dict(inspect.signature(original).bind(state, *args, **kwargs).arguments)
     options.pop("self", None)
-    item = options.pop("approval_item", None)
-    before = _last.get(label["$label"])
-    states, _ = look()
+    before = watch.last_of(state)
+    states, _ = watch.look()
     after = states.get(label["$label"])
     if before is None or after is None:
         raise RuntimeError("a decided state could not be read")
-    raw = getattr(item, "raw_item", None)
     journal().emit(
         "state.decided",
         {
+            **_decision_facts(options),
             "state": label,
             "decision": name,
-            "call_id": facts.call_id_of(raw),
-            "tool": optional_text(getattr(item, "tool_name", None)) or optional_text(facts.read(raw, "name")),
-            "options": encode(options),
             "before": {"$state": before},
             "snapshot": {"$state": after},
             "error": None if error is None else facts.error(error),
+            "live": _live(state),
         },
     )
-    changed(states, "decision", own=label["$label"])
+    watch.changed(states, "decision", own=label["$label"])
+
+
+def _live(state: Any) -> Any:
+    """The tool outputs that the state holds, with the types that its JSON may lose."""
+    found = [
+        {
+            "call_id": facts.call_id_of(each.raw_item),
+            "output": encode(each.output),
+            "output_type": type_name(each.output),
+        }
+        for each in getattr(state, "_generated_items", None) or ()
+        if getattr(each, "type", None) == "tool_call_output_item"
+    ]
+    return found or None
 
 
 def _serialisation(form: str) -> Callable[[Any], Any]:
@@ -245,14 +97,12 @@ def _serialisation(form: str) -> Callable[[Any], Any]:
                     return original(self, *args, **kwargs)
             if not _is_own(sys._getframe(1)):
                 return original(self, *args, **kwargs)
-            token = _busy.set(True)
             try:
-                given = original(self, *args, **kwargs)
+                with During(_busy, True):
+                    given = original(self, *args, **kwargs)
             except BaseException as raised:
                 hide(raised)
                 raise
-            finally:
-                _busy.reset(token)
             _serialised(form, self, given, plain=not args and not kwargs)
             return given
 
@@ -263,14 +113,17 @@ def _serialisation(form: str) -> Callable[[Any], Any]:
 
 @guarded("states")
 def _serialised(form: str, state: Any, given: Any, *, plain: bool) -> None:
-    label = watch(state)
+    label = watch.state(state)
     document = freeze_state(json.loads(given) if isinstance(given, str) else given)
     if plain:
-        before = _last.get(label["$label"])
-        if before is not None and not _same(before, document):
-            changed({label["$label"]: document}, "restore")
-        _last[label["$label"]] = _seen[label["$label"]] = document
-    journal().emit("state.serialised", {"state": label, "form": form, "snapshot": {"$state": document}})
+        before = watch.last_of(state)
+        if before is not None and not watch.same(before, document):
+            watch.changed({label["$label"]: document}, "restore")
+        watch.set_last(state, document)
+    journal().emit(
+        "state.serialised",
+        {"state": label, "form": form, "snapshot": {"$state": document}, "live": _live(state)},
+    )
 
 
 def _restoration(form: str) -> Callable[[Any], Any]:
@@ -279,16 +132,14 @@ def _restoration(form: str) -> Callable[[Any], Any]:
             own = _is_own(sys._getframe(1))
             if own:
                 with watching("states"):
-                    boundary("restore")
+                    watch.boundary("restore")
             source = _source(form, original, args, kwargs) if own else None
-            token = _busy.set(True)
             try:
-                state = await original(*args, **kwargs)
+                with During(_busy, True):
+                    state = await original(*args, **kwargs)
             except BaseException as raised:
                 hide(raised)
                 raise
-            finally:
-                _busy.reset(token)
             if own:
                 _restored(form, state, source)
             return state
@@ -312,26 +163,29 @@ def _source(form: str, original: Any, args: Any, kwargs: Any) -> Any:
 
 @guarded("states")
 def _restored(form: str, state: Any, source: Any) -> None:
-    label = watch(state)
-    states, _ = look()
-    fields: Dict[str, Any] = {"state": label, "form": form, "snapshot": {"$state": states[label["$label"]]}}
+    label = watch.state(state)
+    states, _ = watch.look()
+    fields: Dict[str, Any] = {
+        "state": label,
+        "form": form,
+        "snapshot": {"$state": states[label["$label"]]},
+        "live": _live(state),
+    }
     if source is not None:
         fields["source"] = {"$state": source}
     journal().emit("state.restored", fields)
-    changed(states, "restore", own=label["$label"])
+    watch.changed(states, "restore", own=label["$label"])
 
 
 def _making(original: Any) -> Any:
     def to_state(self: Any, *args: Any, **kwargs: Any) -> Any:
         own = _is_own(sys._getframe(1))
-        token = _busy.set(True)
         try:
-            state = original(self, *args, **kwargs)
+            with During(_busy, True):
+                state = original(self, *args, **kwargs)
         except BaseException as raised:
             hide(raised)
             raise
-        finally:
-            _busy.reset(token)
         if own:
             _made(self, state)
         return state
@@ -341,29 +195,72 @@ def _making(original: Any) -> Any:
 
 @guarded("states")
 def _made(result: Any, state: Any) -> None:
-    label = watch(state)
-    states, _ = look()
+    label = watch.state(state)
+    states, _ = watch.look()
     journal().emit(
         "state.made",
-        {"state": label, "snapshot": {"$state": states[label["$label"]]}, "result": name_of("Q", result)},
+        {
+            "state": label,
+            "snapshot": {"$state": states[label["$label"]]},
+            "result": watch.name_of("Q", result),
+            "live": _live(state),
+        },
     )
-    changed(states, "decision", own=label["$label"])
+    watch.changed(states, "decision", own=label["$label"])
 
 
 def made_of(result: Any) -> Any:
     """What `result.to_state().to_json()` gives: to be asked in a child only, since it changes the result."""
-    return json_of(original_of(vars(type(result))["to_state"])(result))
+    return watch.json_of(original_of(vars(type(result))["to_state"])(result))
+
+
+def _context_decision(name: str) -> Callable[[Any], Any]:
+    """`approve_tool` and `reject_tool` of a run context, called by the script itself."""
+
+    def make(original: Any) -> Any:
+        def decide(self: Any, *args: Any, **kwargs: Any) -> Any:
+            own = _is_own(sys._getframe(1))
+            try:
+                with During(_busy, True):
+                    given = original(self, *args, **kwargs)
+            except BaseException as raised:
+                hide(raised)
+                raise
+            if own:
+                _context_decided(name, original, self, args, kwargs)
+            return given
+
+        return decide
+
+    return make
+
+
+@guarded("states")
+def _context_decided(name: str, original: Any, context: Any, args: Any, kwargs: Any) -> None:
+    options = dict(inspect.signature(original).bind(context, *args, **kwargs).arguments)
+    options.pop("self", None)
+    journal().emit("context.decided", {**_decision_facts(options), "decision": name})
+    watch.boundary("decision")
+
+
+def _decision_facts(options: Dict[str, Any]) -> Dict[str, Any]:
+    item = options.pop("approval_item", None)
+    raw = getattr(item, "raw_item", None)
+    return {
+        "call_id": facts.call_id_of(raw),
+        "tool": optional_text(getattr(item, "tool_name", None)) or optional_text(facts.read(raw, "name")),
+        "options": encode(options),
+    }
 
 
 def install() -> List[str]:
     """Hook RunState, where the release has it."""
-    global _to_json, state_class
     module = sys.modules.get("agents.run_state")
     if module is None or not hasattr(module, "RunState"):
         return ["this release has no RunState"]
     result = sys.modules["agents.result"]
-    state_class = module.RunState
-    _to_json = state_class.to_json
+    state_class = watch.state_class = module.RunState
+    watch.to_json = state_class.to_json
     for name in ("approve", "reject"):
         patch(state_class, name, _decision(name))
     for form in ("json", "string"):
@@ -371,4 +268,7 @@ def install() -> List[str]:
         patch(state_class, "from_" + form, _restoration(form))
     for cls in (result.RunResult, result.RunResultStreaming):
         patch(cls, "to_state", _making)
+    context = sys.modules["agents.run_context"].RunContextWrapper
+    for name in ("approve", "reject"):
+        patch(context, name + "_tool", _context_decision(name))
     return []

@@ -1,0 +1,128 @@
+"""Sessions: each operation, by whom, and what is in them (standard library only).
+
+1. The SDK's session classes are patched with every subclass, and so is the class of any session that
+   is passed to a run: a session may be any object with the four methods.
+2. Only the outermost call is told: wrappers and base classes call one another.
+3. The contents are read in a forked child, through the session's own `get_items`.
+"""
+
+import contextvars
+import inspect
+import os
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+from ...events import During, guarded, journal, paused
+from ...patching import hide, patch, patch_tree
+from ...values import encode, optional_text, type_name
+from . import facts, tools, watch
+
+_inside: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
+    "agentproof_in_session", default=()
+)
+
+_OPERATIONS = ("add_items", "get_items", "pop_item", "clear_session")
+
+
+def _operation(name: str) -> Any:
+    def make(original: Any) -> Any:
+        if not inspect.iscoroutinefunction(original):
+            return original
+
+        async def operate(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if journal().is_silent or id(self) in _inside.get():
+                return await original(self, *args, **kwargs)
+            request = _request(
+                name, original, self, args, kwargs, not facts.called_from_outside(sys._getframe(1))
+            )
+            try:
+                with During(_inside, (*_inside.get(), id(self))):
+                    result = await original(self, *args, **kwargs)
+            except BaseException as raised:
+                _used(request, None, raised)
+                hide(raised)
+                raise
+            _used(request, result, None)
+            return result
+
+        return operate
+
+    return make
+
+
+@guarded("sessions")
+def _request(
+    name: str, original: Any, session: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], by_sdk: bool
+) -> Dict[str, Any]:
+    given = inspect.signature(original).bind(session, *args, **kwargs).arguments
+    limit = given.get("limit") if name == "get_items" else None
+    fields: Dict[str, Any] = {
+        **_who(session),
+        "operation": name,
+        "by_sdk": by_sdk,
+        "items": encode(given.get("items")) if name == "add_items" else None,
+    }
+    if limit is None:
+        limit = getattr(getattr(session, "session_settings", None), "limit", None)
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
+        fields["limit"] = limit
+    return fields
+
+
+def _who(session: Any) -> Dict[str, Any]:
+    held = getattr(session, "__dict__", None) or {}
+    path = held.get("db_path")
+    return {
+        "session": watch.name_of("D", session),
+        "session_class": type_name(session),
+        "session_id": optional_text(held.get("session_id")),
+        "database": optional_text(os.fspath(path) if isinstance(path, os.PathLike) else path),
+    }
+
+
+@guarded("sessions")
+def _used(request: Optional[Dict[str, Any]], result: Any, error: Optional[BaseException]) -> None:
+    if request is None:
+        return
+    fields = dict(request)
+    if error is not None:
+        fields["error"] = facts.error(error)
+    elif request["operation"] in ("get_items", "pop_item"):
+        fields["result"] = encode(result)
+    journal().emit("session.used", fields)
+
+
+def see(session: Any) -> None:
+    """Hook the class of a session that is passed to a run."""
+    for cls in type(session).__mro__:
+        if cls.__module__ in ("typing", "unittest.mock", "builtins"):
+            continue
+        for name in _OPERATIONS:
+            if not getattr(vars(cls).get(name), "_is_protocol", False):
+                patch(cls, name, _operation(name))
+
+
+def contents_of(session: Any) -> Any:
+    """A question for a forked child: what the session holds."""
+    return lambda: encode(tools.complete(lambda: _all_items(session)))
+
+
+def _all_items(session: Any) -> Any:
+    paused.set(True)
+    return session.get_items()
+
+
+def is_file(session: Any) -> bool:
+    """True for a session of the SDK's over a database file, whose reader writes beside it."""
+    return facts.is_sdk(type(session).__module__) and _who(session)["database"] not in (None, ":memory:")
+
+
+def install() -> List[str]:
+    """Hook the SDK's session classes."""
+    base = None
+    for module in ("agents.memory.session", "agents.memory"):
+        base = base or getattr(sys.modules.get(module), "SessionABC", None)
+    if base is None:
+        return ["this release has no sessions"]
+    patch_tree(base, {name: _operation(name) for name in _OPERATIONS})
+    return []

@@ -1,0 +1,219 @@
+"""Tools: what kind they are, what they say of themselves, which call a native one answers.
+
+Shell, local shell, apply_patch and computer tools have no call id in their hooks. Within one family
+calls run strictly in order, so the id is that of the model's next call of the family; for a resumed
+run, of the state's. Standard library only.
+"""
+
+import asyncio
+import functools
+import inspect
+import json
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from ... import snapshots
+from ...values import encode, optional_text, text
+from . import facts
+
+_KINDS = {
+    "FunctionTool": "function",
+    "CustomTool": "custom",
+    "ShellTool": "shell",
+    "LocalShellTool": "local_shell",
+    "ApplyPatchTool": "apply_patch",
+    "ComputerTool": "computer",
+}
+_FAMILIES = {
+    "custom_tool_call": "custom",
+    "shell_call": "shell",
+    "local_shell_call": "local_shell",
+    "apply_patch_call": "apply_patch",
+    "computer_call": "computer",
+}
+NATIVE = frozenset(_FAMILIES.values())
+"""Kinds of tools whose hooks may lack the call id."""
+
+_REPORTED = {
+    "mcp_call",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+}
+
+
+def kind_of(tool: Any) -> str:
+    """What kind of tool this is; a function tool may stand for an agent or for an MCP server's tool."""
+    kind = next((_KINDS[base.__name__] for base in type(tool).__mro__ if base.__name__ in _KINDS), "other")
+    if kind != "function":
+        return kind
+    if getattr(tool, "_is_agent_tool", False) is True:
+        return "agent"
+    for function in _reachable(getattr(tool, "on_invoke_tool", None)):
+        if not facts.is_sdk(getattr(function, "__module__", None)):
+            continue
+        if "as_tool" in function.__qualname__:
+            return "agent"
+        if "mcp" in function.__qualname__.lower():
+            return "mcp"
+    return kind
+
+
+def has_extractor(tool: Any) -> Optional[bool]:
+    """For an agent as a tool: whether it has an output extractor; None where that is not told."""
+    for function in _reachable(getattr(tool, "on_invoke_tool", None)):
+        names = getattr(function, "__code__", None)
+        if names is None or "custom_output_extractor" not in names.co_freevars:
+            continue
+        cell = function.__closure__[names.co_freevars.index("custom_output_extractor")]
+        try:
+            return cell.cell_contents is not None
+        except ValueError:
+            return None
+    return None
+
+
+def _reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -> Iterator[Any]:
+    """Functions that a callable reaches through closures, partials and wrappers."""
+    seen = set() if seen is None else seen
+    if depth > 6 or id(function) in seen:
+        return
+    seen.add(id(function))
+    if isinstance(function, functools.partial):
+        yield from _reachable(function.func, depth + 1, seen)
+        return
+    if inspect.ismethod(function):
+        function = function.__func__
+    if not inspect.isfunction(function):
+        held = getattr(function, "__dict__", None)
+        for name in ("_invoke_tool_impl", "invoke", "__wrapped__", "_func"):
+            inner = held.get(name) if isinstance(held, dict) else None
+            if callable(inner):
+                yield from _reachable(inner, depth + 1, seen)
+        return
+    yield function
+    for cell in function.__closure__ or ():
+        try:
+            inner = cell.cell_contents
+        except ValueError:
+            continue
+        if inspect.isroutine(inner) or isinstance(inner, functools.partial) or _is_invoker(inner):
+            yield from _reachable(inner, depth + 1, seen)
+
+
+def _is_invoker(found: Any) -> bool:
+    return callable(found) and facts.is_sdk(type(found).__module__) and not isinstance(found, type)
+
+
+def needs_approval(tool: Any, context: Any, arguments: Any, call_id: Optional[str]) -> Optional[bool]:
+    """As the tool declares it for this call; a callback is asked in a forked child. None: not known."""
+    declared = getattr(tool, "needs_approval", None)
+    if isinstance(declared, bool):
+        return declared
+    if not callable(declared) or not isinstance(arguments, str):
+        return None
+    try:
+        parsed = json.loads(arguments) if arguments else {}
+    except ValueError:
+        return None
+    return _ask(lambda: declared(context, parsed, call_id))
+
+
+def is_enabled(tool: Any, context: Any, agent: Any) -> Optional[bool]:
+    """As the tool says just now; a callback is asked in a forked child. None: not known."""
+    declared = getattr(tool, "is_enabled", None)
+    if isinstance(declared, bool):
+        return declared
+    return _ask(lambda: declared(context, agent)) if callable(declared) else None
+
+
+def _ask(callback: Any) -> Optional[bool]:
+    try:
+        answer = snapshots.ask(lambda: bool(complete(callback)))
+    except snapshots.UnavailableError:
+        return None
+    return answer if isinstance(answer, bool) else None
+
+
+def complete(callback: Any) -> Any:
+    """What a callback gives, awaited where it must be: in a child, on a loop of its own."""
+    asyncio._set_running_loop(None)
+    answer = callback()
+    return asyncio.run(_wait(answer)) if inspect.isawaitable(answer) else answer
+
+
+async def _wait(answer: Any) -> Any:
+    return await asyncio.wait_for(_as_coroutine(answer), 5)
+
+
+async def _as_coroutine(answer: Any) -> Any:
+    return await answer
+
+
+class Calls:
+    """The calls of one run that native tools have yet to answer, by family and in order."""
+
+    def __init__(self) -> None:
+        self._waiting: Dict[str, List[Any]] = {}
+        self._started: Dict[str, List[str]] = {}
+
+    def asked(self, items: Any) -> None:
+        """The model answered with these items."""
+        for each in items if isinstance(items, list) else ():
+            family = _FAMILIES.get(str(facts.read(each, "type")))
+            if family is not None:
+                self._waiting.setdefault(family, []).append(each)
+
+    def resumed(self, state: Any) -> None:
+        """The run goes on from this state's JSON."""
+        answer = state.get("last_model_response") if isinstance(state, dict) else None
+        done = {
+            facts.call_id_of(facts.read(each, "raw_item"))
+            for name in ("generated_items", "session_items")
+            for each in (state.get(name) if isinstance(state, dict) else None) or ()
+            if isinstance(each, dict) and each.get("type") == "tool_call_output_item"
+        }
+        output = answer.get("output") if isinstance(answer, dict) else None
+        self.asked([each for each in output or () if facts.call_id_of(each) not in done])
+
+    def start(self, family: str) -> Tuple[Optional[str], Any]:
+        """The id and the arguments of the call that a tool of this family starts now."""
+        waiting = self._waiting.get(family)
+        if not waiting:
+            return None, None
+        call = waiting.pop(0)
+        name = facts.call_id_of(call)
+        if name is not None:
+            self._started.setdefault(family, []).append(name)
+        return name, facts.arguments_of(call)
+
+    def end(self, family: str) -> Optional[str]:
+        """The id of the call that a tool of this family ends now."""
+        started = self._started.get(family)
+        return started.pop(0) if started else None
+
+
+_calls: Dict[str, Calls] = {}
+
+
+def calls_of(run: Optional[Dict[str, str]]) -> Calls:
+    """The pending native calls of a run."""
+    return _calls.setdefault(run["$label"] if run else "", Calls())
+
+
+def reported(item: Any) -> Optional[Dict[str, Any]]:
+    """A tool that the provider says it ran, from an item of the model's answer."""
+    kind = facts.read(item, "type")
+    if kind not in _REPORTED:
+        return None
+    name = optional_text(facts.read(item, "name")) or text(kind).replace("_call", "")
+    fields = {
+        "tool": name,
+        "server": optional_text(facts.read(item, "server_label")),
+        "item_type": text(kind),
+        "call_id": facts.call_id_of(item),
+    }
+    for field in ("arguments", "output", "error"):
+        found = facts.read(item, field)
+        fields[field] = None if found is None else encode(found)
+    return fields

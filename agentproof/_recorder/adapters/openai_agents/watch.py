@@ -1,0 +1,229 @@
+"""Live states and results, looked at again at every boundary (standard library only).
+
+1. They are watched weakly, by identity: a RunState has no hash, and the SDK keys caches of its own by
+   weak references.
+2. One forked child gives the JSON of every live state and answers whatever else is asked at that
+   boundary. Where none can be forked a state's JSON is asked for in this process, and the attributes
+   that `to_json` sets are put back; other questions go without an answer.
+3. A result is only read, so it is read in this process.
+4. An event is written only for what is not as it was when last looked at. While a run is going on
+   that was resumed from a state, that state changes through its own run.
+"""
+
+import functools
+import json
+import weakref
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from ... import snapshots
+from ...events import journal, pause, watching
+from ...values import freeze_state
+from . import facts
+
+Question = Callable[[], Any]
+
+_labels: Dict[int, Tuple["weakref.ref[Any]", Dict[str, str]]] = {}
+_states: Dict[str, "weakref.ref[Any]"] = {}
+_results: Dict[str, Tuple["weakref.ref[Any]", Dict[str, str]]] = {}
+_running: Dict[str, int] = {}
+"""How many runs are going on that were resumed from a state."""
+
+_last: Dict[str, Any] = {}
+"""Each one when last looked at, at a moment that every Python version has."""
+_seen: Dict[str, Any] = {}
+"""The same, `body` included: what is seen there must not hide a change from the moments that the
+evidence projection reads."""
+
+state_class: Any = None
+to_json: Any = None
+"""RunState and its own `to_json`; None in a release without them."""
+
+
+def name_of(letter: str, found: Any) -> Dict[str, str]:
+    """The label of an object, the same one each time it is seen."""
+    key = id(found)
+    known = _labels.get(key)
+    if known is not None and known[0]() is found:
+        return known[1]
+    label = journal().new_label(letter)
+    _labels[key] = (weakref.ref(found, lambda gone: _forget(key, gone)), label)
+    return label
+
+
+def _forget(key: int, gone: "weakref.ref[Any]") -> None:
+    known = _labels.get(key)
+    if known is not None and known[0] is gone:
+        del _labels[key]
+
+
+def is_state(found: Any) -> bool:
+    """True for a RunState."""
+    return state_class is not None and isinstance(found, state_class)
+
+
+def state(found: Any) -> Dict[str, str]:
+    """Look at this state at every boundary from now on."""
+    label = name_of("S", found)
+    _states.setdefault(label["$label"], weakref.ref(found))
+    return label
+
+
+def is_watched(found: Any) -> bool:
+    """True for a state that the script holds."""
+    return name_of("S", found)["$label"] in _states
+
+
+def result(found: Any, of_run: Dict[str, str]) -> None:
+    """Look at this returned result at every boundary from now on."""
+    name = name_of("Q", found)["$label"]
+    _results[name] = (weakref.ref(found), of_run)
+    _last[name] = _seen[name] = facts.result(found)
+
+
+def last_of(found: Any) -> Any:
+    """A state's JSON when last looked at; None if it never was."""
+    return _last.get(name_of("S", found)["$label"])
+
+
+def set_last(found: Any, document: Any) -> None:
+    """The state has just said this itself."""
+    name = name_of("S", found)["$label"]
+    _last[name] = _seen[name] = document
+
+
+def begin_run(found: Any) -> None:
+    """From now on the state changes through its own run."""
+    name = name_of("S", found)["$label"]
+    _running[name] = _running.get(name, 0) + 1
+
+
+def end_run(found: Any) -> None:
+    """The state's own run is over, and what it did has been looked at."""
+    name = name_of("S", found)["$label"]
+    _running[name] = _running.get(name, 1) - 1
+    if not _running[name]:
+        del _running[name]
+
+
+def json_of(found: Any) -> Any:
+    """A state's JSON, in whichever process this is; the caller forks or puts back."""
+    return freeze_state(to_json(found))
+
+
+def look(
+    questions: Optional[Dict[str, Question]] = None,
+    others: Optional[Dict[str, Any]] = None,
+    *,
+    may_write: bool = False,
+) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """The JSON of every watched state by label, and of `others`; and the answers to `questions`."""
+    live = {name: found for name, found in ((n, ref()) for n, ref in _states.items()) if found is not None}
+    live.update(others or {})
+    questions = questions or {}
+    if not live and not questions:
+        return {}, {}
+
+    def child() -> Any:
+        documents = {name: _try(functools.partial(json_of, found)) for name, found in live.items()}
+        return {"states": documents, "answers": {name: _try(each) for name, each in questions.items()}}
+
+    try:
+        told = snapshots.ask(child, may_write=may_write)
+    except snapshots.UnavailableError:
+        documents = {name: _try(functools.partial(_here, found)) for name, found in live.items()}
+        told = {"states": documents, "answers": {}}
+    for answer in told["states"].values():
+        if "fault" in answer:
+            journal().failed("states", RuntimeError(answer["fault"]))
+    return (
+        {name: answer["value"] for name, answer in told["states"].items() if "value" in answer},
+        {name: answer["value"] for name, answer in told["answers"].items() if "value" in answer},
+    )
+
+
+def _try(question: Question) -> Dict[str, Any]:
+    try:
+        return {"value": question()}
+    except Exception as error:
+        return {"fault": "{}: {}".format(type(error).__name__, str(error)[:200])}
+
+
+def _here(found: Any) -> Any:
+    with pause(), snapshots.quiet_logging("openai.agents"), snapshots.put_back(found):
+        return json_of(found)
+
+
+def boundary(
+    moment: str,
+    questions: Optional[Dict[str, Question]] = None,
+    others: Optional[Dict[str, Any]] = None,
+    *,
+    may_write: bool = False,
+) -> Dict[str, Any]:
+    """Look at everything; write what changed; give the JSON of `others` and the answers to `questions`."""
+    if journal().is_silent:
+        return {}
+    documents, answers = look(questions, others, may_write=may_write)
+    for name in others or ():
+        if name in documents:
+            answers[name] = documents.pop(name)
+    changed(documents, moment)
+    with watching("results"):
+        _look_at_results(moment)
+    return answers
+
+
+def changed(documents: Dict[str, Any], moment: str, *, own: Optional[str] = None) -> None:
+    """Write an event for each state that is not as it was, but for the one that `own` accounts for."""
+    for name, document in documents.items():
+        before = _exchange(name, document, moment)
+        if name == own or before is None or name in _running or _same(before, document):
+            continue
+        journal().emit(
+            "state.observed",
+            {
+                "state": {"$label": name},
+                "snapshot": {"$state": document},
+                "before": {"$state": before},
+                "moment": moment,
+            },
+        )
+
+
+def _look_at_results(moment: str) -> None:
+    for name, (ref, of_run) in list(_results.items()):
+        found = ref()
+        if found is None:
+            del _results[name]
+            continue
+        now = facts.result(found)
+        before = _exchange(name, now, moment)
+        if before is None or _same(before, now):
+            continue
+        journal().emit(
+            "result.observed",
+            {"result": {"$label": name}, "of_run": of_run, "before": before, "after": now, "moment": moment},
+        )
+
+
+def _exchange(name: str, now: Any, moment: str) -> Any:
+    """What was there when last looked at; from now on, `now` is."""
+    before = (_seen if moment == "body" else _last).get(name)
+    _seen[name] = now
+    if moment != "body":
+        _last[name] = now
+    return before
+
+
+def has_live() -> bool:
+    """True when there is anything to look at."""
+    return any(ref() is not None for ref in _states.values()) or any(
+        ref() is not None for ref, _ in _results.values()
+    )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+same = _same
