@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import _bootstrap_external  # type: ignore[attr-defined]  # what py_compile uses
+from importlib import _bootstrap_external
 from pathlib import Path
 
 import pytest
@@ -189,7 +189,9 @@ def _forged(source: Path, target: Path) -> None:
     status = source.stat()
     code = compile("VALUE = 'evil'\n", str(source), "exec")
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(_bootstrap_external._code_to_timestamp_pyc(code, int(status.st_mtime), status.st_size))
+    # What py_compile uses; the type stubs leave it out.
+    make = _bootstrap_external._code_to_timestamp_pyc  # type: ignore[attr-defined]
+    target.write_bytes(make(code, int(status.st_mtime), status.st_size))
 
 
 def test_a_forged_pyc_beside_the_source_has_no_effect(lock: Lock, store: WheelStore) -> None:
