@@ -20,7 +20,7 @@ from .events import journal
 
 TIMEOUT = 20.0
 _CHUNK = 1 << 16
-_SETTLE = 0.25
+_patience = 0.25
 
 forking = False
 """True while the recorder itself forks."""
@@ -39,11 +39,13 @@ def can_fork() -> bool:
     A worker that has just handed over its result is given a moment to go back to waiting; without it,
     what is observed would depend on how fast this machine is.
     """
+    global _patience
     if not hasattr(os, "fork"):
         return False
-    deadline = time.monotonic() + _SETTLE
+    deadline = time.monotonic() + _patience
     while not _others_are_idle():
         if time.monotonic() > deadline:
+            _patience = 0.0  # a thread that works on is not waited for again: the script must not be slowed
             return False
         time.sleep(0.0005)
     return True
