@@ -56,13 +56,14 @@ def _row(release: str, python: _pythons.Interpreter) -> tuple[_lock.Lock, str]:
     with _environment.prepare(locked, store) as environment:
         done = subprocess.run(
             [
-                *(environment.python, "-P", "-s", "-X", f"pycache_prefix={environment.pycache_prefix}"),
+                *(environment.python, "-s", "-X", f"pycache_prefix={environment.pycache_prefix}"),
                 *("-c", "import agents, importlib.metadata as m; print(m.version('openai-agents'))"),
             ],
             capture_output=True,
             text=True,
             check=False,
             env={},
+            cwd=environment.prefix,
         )
     if done.stdout.strip() != release:
         return locked, f"does not import: {done.stderr.strip().splitlines()[-1]}"
