@@ -81,7 +81,7 @@ class ResultObserved(Event):
     result: Label
     of_run: Label
     before: Value
-    after: Value
+    now: Value
     """Both as `{"final_output", "items", "interruptions", "guardrails", "usage"}`."""
     moment: Moment
 

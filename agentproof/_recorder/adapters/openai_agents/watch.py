@@ -202,7 +202,7 @@ def _look_at_results(moment: str) -> None:
             continue
         journal().emit(
             "result.observed",
-            {"result": {"$label": name}, "of_run": of_run, "before": before, "after": now, "moment": moment},
+            {"result": {"$label": name}, "of_run": of_run, "before": before, "now": now, "moment": moment},
         )
 
 
