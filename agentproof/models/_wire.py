@@ -109,10 +109,33 @@ def encode(document: object) -> bytes:
         FormatError: NaN or infinity, a lone surrogate, or an integer too long to be written.
     """
     try:
+        compact = _compact(document)
+        # See `_is_encoding`; what was sorted once is parsed in that order.
+        if (indented := _indented(compact)) is not None:
+            return indented
         text = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
     except ValueError as error:  # allow_nan, UnicodeEncodeError, the 4,300-digit limit
         raise FormatError(f"cannot be encoded: {error}", reason="not_encodable") from error
+
+
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _compact(document: object) -> bytes:
+    return _COMPACT.encode(document).encode("utf-8")
+
+
+def _indented(compact: bytes) -> bytes | None:
+    """The one encoding of what `compact` holds; None where only the standard library can write it."""
+    try:
+        document = pydantic_core.from_json(compact, allow_inf_nan=False)
+    except ValueError:  # nested more deeply than its limit
+        return None
+    if pydantic_core.to_json(document) != compact:
+        return None
+    indented: bytes = pydantic_core.to_json(document, indent=2)
+    return indented + b"\n"
 
 
 def decode(raw: bytes, *, limit: int) -> Any:  # Any: a JSON document of no fixed shape (a state)
@@ -154,9 +177,10 @@ def _parse(raw: bytes) -> Any:  # Any: a JSON document
         raise FormatError(f"line {number} is not in the one encoding", reason="not_canonical")
     try:
         document = pydantic_core.from_json(raw, allow_inf_nan=False)
-    except ValueError as error:
+        canonical = _is_encoding(raw, document)
+    except ValueError as error:  # jiter's errors, and a number that is infinite (1e999)
         raise FormatError(f"not JSON: {error}") from error
-    if not _is_encoding(raw, document):
+    if not canonical:
         raise FormatError("not in the one encoding", reason="not_canonical")
     return document
 
@@ -168,8 +192,7 @@ def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document
     serialiser indents alike but neither sorts nor spells floats alike. Where both agree on the compact
     form, the indented one is that of `encode`.
     """
-    compact = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if pydantic_core.to_json(document) == compact.encode("utf-8"):
+    if pydantic_core.to_json(document) == _compact(document):
         return pydantic_core.to_json(document, indent=2) + b"\n" == raw
     return encode(document) == raw
 

@@ -161,3 +161,25 @@ def test_what_is_accepted_is_written_again_as_it_was() -> None:
         assert Trace.from_bytes(raw).to_bytes() == raw
     place = Conduct(private_reads=(Place(name="_x", file="r.py", line=1),))
     assert Conduct.from_bytes(place.to_bytes()) == place
+
+
+@settings(max_examples=50)
+@given(JSON)
+def test_the_fast_encoder_writes_what_the_plain_one_writes(document: Any) -> None:
+    plain = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    assert encode(document) == plain.encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "document", [1e16, 1e-7, 5e-324, 1.7976931348623157e308, [[]] * 3, {"": {}}, "\x7f\u2028"]
+)
+def test_what_two_writers_spell_differently_is_spelled_as_the_standard_library_does(document: Any) -> None:
+    assert encode(document) == json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
+    assert decode(encode(document), limit=LIMIT) == document
+
+
+def test_deep_documents_are_encoded_too() -> None:
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    assert encode(deep).count(b"[") == 301
