@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agentproof.errors import FormatError
 from agentproof.models._wire import decode, encode
+from agentproof.models.events import Event
 from agentproof.models.manifest import Member
 from agentproof.models.trace import Trace
 
@@ -76,3 +77,8 @@ def test_events_count_from_one() -> None:
     document = {"format": "agentproof/trace", "version": 0, "mode": "as-written", "events": [event]}
     with pytest.raises(FormatError, match="event 1 has seq 2"):
         Trace.from_bytes(encode(document))
+
+
+@pytest.mark.parametrize("kind", Event.__subclasses__(), ids=lambda kind: str(kind.__name__))
+def test_no_kind_of_event_redefines_the_envelope(kind: type[Event]) -> None:
+    assert not {"seq", "run", "after"} & kind.__annotations__.keys()
