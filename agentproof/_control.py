@@ -258,11 +258,17 @@ def read_member(directory: Path, name: str, *, limit: int) -> tuple[bytes, int] 
         return None
     except OSError as error:
         raise RecorderError(f"{name} in the control directory is not a file of the recorder's") from error
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise RecorderError(f"{name} in the control directory is not a file of the recorder's")
-        return stream.read(limit), status.st_size
+        pieces = []
+        while limit > 0 and (piece := os.read(descriptor, min(limit, 2**20))):
+            pieces.append(piece)
+            limit -= len(piece)
+        return b"".join(pieces), status.st_size
+    finally:
+        os.close(descriptor)
 
 
 def disk_use(directory: Path, *, limit: int) -> int:

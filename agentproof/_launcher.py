@@ -299,11 +299,14 @@ def _leave_root(kernel: Kernel, plan: "Plan") -> None:
 
 
 def _open_streams(plan: "Plan") -> None:
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    for descriptor, path in ((1, plan["stdout"]), (2, plan["stderr"])):
-        opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        os.dup2(opened, descriptor)
+    opened = [(0, os.open(os.devnull, os.O_RDONLY))]
+    for target, path in ((1, plan["stdout"]), (2, plan["stderr"])):
+        opened.append((target, os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)))
+    for target, descriptor in opened:
+        if target == descriptor:
+            os.set_inheritable(descriptor, True)
+        else:
+            os.dup2(descriptor, target)
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -1,0 +1,218 @@
+"""The launcher: its filter, its answers, and that it leaves nothing."""
+
+import contextlib
+import os
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentproof import _sandbox
+from agentproof._isolation import Report
+from agentproof._sandbox import Level
+from tests.sandboxed import choice
+
+if sys.platform != "linux":
+    pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
+
+from agentproof._confine import MACHINES, Kernel, StepError, seccomp_program
+
+ALLOW, KILL = 0x7FFF0000, 0x80000000
+EPERM, EACCES, ENOSYS = 0x50001, 0x5000D, 0x50026
+MACHINE = "x86_64"
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    """System call numbers of one machine, whatever this one is."""
+    kernel = Kernel()
+    kernel.machine = MACHINES[MACHINE]
+    return kernel
+
+
+def verdict(program: bytes, number: int, *arguments: int, arch: int = MACHINES[MACHINE]["audit_arch"]) -> int:
+    """Run a classic BPF program as the kernel does (linux/filter.h, the five instructions used here)."""
+    data = struct.pack(
+        "<iIQ6Q", number - (number >> 31 << 32), arch, 0, *arguments, *[0] * (6 - len(arguments))
+    )
+    accumulator, place = 0, 0
+    code = [struct.unpack_from("HBBI", program, at) for at in range(0, len(program), 8)]
+    while True:
+        operation, when_true, when_false, value = code[place]
+        place += 1
+        if operation == 0x06:
+            return int(value)
+        if operation == 0x20:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+            continue
+        holds = {
+            0x15: accumulator == value,
+            0x45: bool(accumulator & value),
+            0x35: accumulator >= value,
+        }[operation]
+        place += when_true if holds else when_false
+
+
+@pytest.mark.parametrize("namespace", [True, False])
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("unshare", EPERM),
+        ("setns", EPERM),
+        ("ptrace", EPERM),
+        ("process_vm_readv", EPERM),
+        ("keyctl", EPERM),
+        ("bpf", EPERM),
+        ("clone3", ENOSYS),
+        ("io_uring_setup", ENOSYS),
+    ],
+)
+def test_calls_that_reach_past_the_sandbox_are_refused(
+    kernel: Kernel, namespace: bool, name: str, answer: int
+) -> None:
+    assert verdict(seccomp_program(kernel, namespace=namespace), kernel.number(name)) == answer
+
+
+@pytest.mark.parametrize(
+    ("family", "protocol", "with_namespace"),
+    [
+        (1, 0, ALLOW),  # AF_UNIX
+        (2, 0, ALLOW),  # AF_INET
+        (10, 0, ALLOW),  # AF_INET6
+        (16, 0, ALLOW),  # AF_NETLINK, NETLINK_ROUTE
+        (16, 9, EACCES),  # NETLINK_AUDIT
+        (17, 0, EACCES),  # AF_PACKET
+        (38, 0, EACCES),  # AF_ALG
+        (40, 0, EACCES),  # AF_VSOCK
+    ],
+)
+def test_sockets_are_refused_but_for_those_that_a_network_namespace_holds(
+    kernel: Kernel, family: int, protocol: int, with_namespace: int
+) -> None:
+    number = kernel.number("socket")
+    inside = seccomp_program(kernel, namespace=True)
+    assert verdict(inside, number, family, 1, protocol) == with_namespace
+    # The upper half of a register is not part of an int argument.
+    assert verdict(inside, number, family | 1 << 40, 1, protocol) == with_namespace
+    assert verdict(seccomp_program(kernel, namespace=False), number, family, 1, protocol) == EACCES
+
+
+def test_a_process_can_be_forked_but_not_into_a_namespace(kernel: Kernel) -> None:
+    program = seccomp_program(kernel, namespace=True)
+    fork, thread = 0x01200011, 0x003D0F00
+    assert verdict(program, kernel.number("clone"), fork) == ALLOW
+    assert verdict(program, kernel.number("clone"), thread) == ALLOW
+    for new in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(program, kernel.number("clone"), fork | new) == EPERM
+
+
+def test_another_abi_has_no_way_around_the_filter(kernel: Kernel) -> None:
+    program = seccomp_program(kernel, namespace=False)
+    assert verdict(program, 359, 2, arch=0x40000003) == KILL  # socket(2) of i386
+    assert verdict(program, 0x40000000 | 41, 2) == ENOSYS  # of x32
+    assert verdict(program, 0xFFFFFFFF, 2) == ENOSYS
+
+
+def test_ordinary_calls_pass(kernel: Kernel) -> None:
+    program = seccomp_program(kernel, namespace=False)
+    for number in (0, 1, 9, 57, 59, 231, 257, 53):  # read write mmap fork execve exit_group openat socketpair
+        assert verdict(program, number) == ALLOW
+
+
+def test_the_tables_of_all_machines_name_the_same_calls() -> None:
+    assert len({tuple(sorted(table)) for table in MACHINES.values()}) == 1
+
+
+def test_an_unknown_machine_is_a_step_that_failed() -> None:
+    kernel = Kernel()
+    kernel.machine = {}
+    with pytest.raises(StepError, match="machine"):
+        seccomp_program(kernel, namespace=False)
+
+
+@contextlib.contextmanager
+def launched(level: Level, base: Path, *command: str, readable: tuple[Path, ...] = ()) -> Iterator[int]:
+    """A launcher that runs `command` with `base` as the run's directory; gives its report's descriptor."""
+    (base / "work").mkdir()
+    plan = _sandbox.launch_plan(
+        level,
+        base=base,
+        command=command,
+        environment={"PATH": "/usr/bin:/bin"},
+        directory=base / "work",
+        streams=(base / "work" / "out", base / "work" / "err"),
+        readable=readable,
+        writable=(base / "work",),
+        limits={},
+        user=None,
+        beyond=None,
+    )
+    process = _sandbox.start(plan)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdout.fileno()
+    finally:
+        process.stdin.close()
+        process.wait(20)
+        process.stdout.close()
+
+
+def read_report(descriptor: int) -> Report:
+    data = b""
+    while piece := os.read(descriptor, 4096):
+        data += piece
+    return Report.parse(data)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A run's directory that any user can pass through."""
+    for each in (tmp_path, *tmp_path.parents):
+        if each.name.startswith("pytest-"):
+            each.chmod(0o755)
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("level", ["namespace", "seccomp", "audit-hook"])
+def test_the_exit_code_of_the_command_is_reported(level: Level, base: Path) -> None:
+    choice(level)
+    with launched(level, base, "/bin/sh", "-c", "exit 7") as report:
+        assert read_report(report).exit_code == 7
+
+
+def test_a_step_that_the_kernel_refuses_is_named_and_nothing_runs(base: Path) -> None:
+    choice("namespace")
+    with launched("namespace", base, "/no/such/program") as report:
+        told = read_report(report)
+    assert told.failed is not None
+    assert "/no/such/program" in told.failed
+
+
+@pytest.mark.parametrize("level", ["namespace", "seccomp", "audit-hook"])
+def test_when_the_runner_dies_every_process_ends_and_the_directory_goes(level: Level, base: Path) -> None:
+    choice(level)
+    (base / "work-elsewhere").mkdir(mode=0)
+    mark = f"{os.getpid()}7531"
+    with launched(level, base, "/bin/sh", "-c", f"setsid sleep {mark} & sleep {mark} & wait"):
+        deadline = time.monotonic() + 10
+        while len(sleeping(mark)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(sleeping(mark)) == 2
+    # Leaving the block closed the launcher's standard input, as the kernel does for a dead runner.
+    assert sleeping(mark) == []
+    assert not base.exists()
+
+
+def sleeping(mark: str) -> list[str]:
+    """The processes whose command is `sleep <mark>`."""
+    found = []
+    for each in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if each.name.isdigit() and (each / "cmdline").read_bytes() == f"sleep\0{mark}\0".encode():
+                found.append(each.name)
+    return found
