@@ -1,0 +1,57 @@
+"""Git's ids, recomputed; a wheel's files against a tree's."""
+
+from agentproof._tree import EXECUTABLE, FILE, Blob, compare_wheel, object_id, tree_id
+
+SHA1 = "0" * 40
+SHA256 = "0" * 64
+
+
+def _blob(data: bytes, mode: str = FILE) -> Blob:
+    return Blob(mode=mode, id=object_id("blob", data, like=SHA1))
+
+
+def test_a_blob_has_the_id_that_git_gives_it() -> None:
+    # `git hash-object` of "hello\n" and of nothing, in both kinds of repository.
+    assert object_id("blob", b"hello\n", like=SHA1) == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert object_id("blob", b"", like=SHA1) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    assert (
+        object_id("blob", b"", like=SHA256)
+        == "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+    )
+
+
+def test_an_empty_tree_has_the_id_that_git_gives_it() -> None:
+    assert tree_id({}, like=SHA1) == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def test_a_directory_sorts_as_if_its_name_ended_in_a_slash() -> None:
+    # Made with git: files a.b, a/c and a0, each holding its own name.
+    files = {path: _blob(path.encode()) for path in ("a/c", "a.b", "a0")}
+    assert tree_id(files, like=SHA1) == "0f741d9654f90b69b946230ec3d7e8975db7ac5d"
+
+
+def test_a_mode_changes_the_tree() -> None:
+    assert tree_id({"a": _blob(b"a")}, like=SHA1) != tree_id({"a": _blob(b"a", EXECUTABLE)}, like=SHA1)
+
+
+def test_a_wheels_files_are_found_below_src() -> None:
+    contents = {"demo/__init__.py": b"", "demo/deep/a.py": b"a\n"}
+    tree = {f"src/{path}": _blob(data) for path, data in contents.items()} | {"README.md": _blob(b"")}
+    share = compare_wheel(contents, tree)
+    assert (share.prefix, share.same, share.changed, share.added) == ("src/", 2, (), ())
+
+
+def test_a_copy_elsewhere_in_the_tree_does_not_distract() -> None:
+    contents = {"demo/__init__.py": b"", "demo/a.py": b"a\n"}
+    tree = {f"src/{path}": _blob(data) for path, data in contents.items()}
+    tree |= {"examples/demo/__init__.py": _blob(b"other")}
+    assert compare_wheel(contents, tree).prefix == "src/"
+
+
+def test_what_the_build_changed_and_added_is_named() -> None:
+    contents = {"demo/__init__.py": b"", "demo/a.py": b"changed\n", "demo/_version.py": b"v\n"}
+    tree = {"demo/__init__.py": _blob(b""), "demo/a.py": _blob(b"a\n")}
+    share = compare_wheel(contents, tree)
+    assert (share.prefix, share.same) == ("", 1)
+    assert share.changed == ("demo/a.py",)
+    assert share.added == ("demo/_version.py",)
