@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "agentproof"
 LAYERS: list[set[str]] = [
     {"errors", "_files", "_limits"},
     {"models"},
-    {"claims", "signing", "judge", "store", "_zip", "_secrets", "keyring", "trust"},
+    {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {"source", "check", "_check_content", "_check_members", "_check_signers", "_known"},
     {
         "_bytecode",

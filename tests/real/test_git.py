@@ -21,7 +21,23 @@ FILES = {
 }
 
 
-PROGRAMS = ["core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand", "gpg.program", "diff.external", "diff.evil.textconv", "diff.evil.command", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "credential.helper", "uploadpack.packObjectsHook"]
+PROGRAMS = (
+    "core.fsmonitor",
+    "core.pager",
+    "core.editor",
+    "core.sshCommand",
+    "core.askPass",
+    "core.alternateRefsCommand",
+    "gpg.program",
+    "diff.external",
+    "diff.evil.textconv",
+    "diff.evil.command",
+    "filter.evil.clean",
+    "filter.evil.smudge",
+    "filter.evil.process",
+    "credential.helper",
+    "uploadpack.packObjectsHook",
+)
 """Settings of a repository that name a program."""
 
 
