@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from ._render import printable, render_judgement
-from .models.comparison import TraceDifference
+from .judge import explain_reason
+from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
 from .replay import Replayed
 from .store import bundle_id
@@ -114,3 +115,111 @@ def columns(rows: list[list[tuple[str, dict[str, Any]]]]) -> Iterator[str]:  # A
             click.style(f"{text:<{width}}", **style) for (text, style), width in zip(row, widths, strict=True)
         ]
         yield ("  " + "  ".join(cells)).rstrip()
+
+
+_OUTCOMES: dict[str, tuple[str, dict[str, Any]]] = {  # Any: click's styles
+    "fixed": ("fixed", {"fg": "green", "bold": True}),
+    "regressed": ("REGRESSED", {"fg": "red", "bold": True}),
+    "still_violated": ("still violated", {"fg": "red"}),
+    "still_holds": ("still holds", {"fg": "green"}),
+    "inconclusive": ("inconclusive", {"fg": "yellow"}),
+    "unobservable": ("unobservable", {"fg": "yellow"}),
+    "not_recorded": ("not recorded", {"fg": "yellow"}),
+}
+_VERDICTS: dict[str, dict[str, Any]] = {  # Any: click's styles
+    "violated": {"fg": "red"},
+    "holds": {"fg": "green"},
+    "inconclusive": {"fg": "yellow"},
+}
+
+
+def cell_words(cell: Cell) -> tuple[str, dict[str, Any]]:  # Any: click's styles
+    """A cell in two words at most, with its colour; the first cell of a row is a plain verdict."""
+    if cell.outcome == "baseline" and cell.recorded is not None:
+        return cell.recorded.verdict, _VERDICTS[cell.recorded.verdict]
+    if cell.outcome == "inconclusive" and cell.recorded and cell.recorded.verdict != "inconclusive":
+        return cell.recorded.verdict, _VERDICTS[cell.recorded.verdict]
+    return _OUTCOMES[cell.outcome]
+
+
+def render_table(rows: Iterable[Row]) -> Iterator[str]:
+    """Reproductions by targets; the baseline of each row is underlined."""
+    rows = list(rows)
+    targets = list(dict.fromkeys(cell.target for row in rows for cell in row.cells))
+    targets.sort(key=_version_key)
+    plain: dict[str, Any] = {}  # Any: click's styles
+    table = [[("reproduction", {"bold": True}), *((target, {"bold": True}) for target in targets)]]
+    for row in rows:
+        cells = {cell.target: cell for cell in reversed(row.cells)}
+        line: list[tuple[str, dict[str, Any]]] = [(row.reproduction, plain)]  # Any: click's styles
+        for target in targets:
+            cell = cells.get(target)
+            if cell is None:
+                line.append(("\N{EN DASH}", plain))
+                continue
+            text, style = cell_words(cell)
+            line.append((text, {**style, "underline": True} if cell is row.cells[0] else style))
+        table.append(line)
+    yield from columns(table)
+
+
+def _version_key(text: str) -> tuple[int, tuple[int, ...], str]:
+    """Versions in their order, other names after them."""
+    release, _, rest = text.partition("+")
+    parts = release.split(".")
+    if all(part.isdecimal() for part in parts):
+        return 0, tuple(int(part) for part in parts), rest
+    return 1, (), text
+
+
+def render_comparison(comparison: Comparison, *, limit: int = 3) -> Iterator[str]:
+    """The table, then for each cell that is no baseline what changed in claims and trace."""
+    yield from render_table(comparison.rows)
+    for row in comparison.rows:
+        base = row.cells[0]
+        if base.recorded is not None and base.recorded.verdict == "inconclusive":
+            yield ""
+            yield click.style(f"{row.reproduction} on {base.target}", bold=True)
+            yield from _why(base)
+        for cell in row.cells[1:]:
+            yield ""
+            heading = f"{row.reproduction}: {base.target} → {cell.target}"
+            text, style = _OUTCOMES[cell.outcome]
+            yield f"{click.style(printable(heading), bold=True)}  {click.style(text, **style)}"
+            yield from _why(cell)
+            yield from _claim_lines(cell)
+            yield from render_differences(cell.differences, limit=limit, more=cell.more or 0)
+
+
+def _why(cell: Cell) -> Iterator[str]:
+    if cell.failed is not None:
+        yield f"  {'because':<{_LABEL}}{printable(cell.failed)}"
+    if cell.recorded is not None and cell.recorded.verdict == "inconclusive":
+        yield f"  {'because':<{_LABEL}}{'; '.join(explain_reason(code) for code in cell.recorded.reasons)}"
+        if cell.recorded.ended is not None:
+            yield f"  {'':<{_LABEL}}the script ended by {printable(cell.recorded.ended)}"
+
+
+def _claim_lines(cell: Cell) -> Iterator[str]:
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for change in cell.claims:
+        before, after = (_status(side) for side in (change.before, change.after))
+        grouped.setdefault((change.id, before, after), []).append(change.mode)
+    for (name, before, after), modes in grouped.items():
+        where = "" if modes == ["both"] else f"  ({' and '.join(modes)})"
+        yield f"  {'claim':<{_LABEL}}{printable(name)}: {before} → {after}{where}"
+
+
+def _status(status: str | None) -> str:
+    return {"not_observed": "not observed", None: "not judged"}.get(status, status or "")
+
+
+def comparison_json(comparison: Comparison, *, bundle_id: str, written: Path | None) -> str:
+    """One line of JSON: the comparison, its id, and the path that was written."""
+    shape = {
+        **comparison.to_shape(),
+        "bundle_id": bundle_id,
+        "artifact": str(written) if written is not None else None,
+    }
+    del shape["members"]
+    return json.dumps(shape, sort_keys=True, ensure_ascii=False)

@@ -211,6 +211,17 @@ def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[s
     return wanted, (*others, *([named] if named and named != wanted else ()))
 
 
+def names_target(reproduction: Reproduction) -> bool:
+    """Whether the script's header names the target by itself.
+
+    Raises:
+        UsageError: the header holds what is no requirement.
+    """
+    where = str(reproduction.script)
+    names = [_requirement(text, where).name for text in reproduction.header.dependencies]
+    return any(canonicalize_name(name) in TARGETS for name in names)
+
+
 def _requirement(text: str, where: str) -> Requirement:
     try:
         return Requirement(text)

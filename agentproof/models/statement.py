@@ -8,6 +8,7 @@ follows from the manifest, so a reader builds it again and compares the bytes; o
 the subjects and both ids follow, the rest is what the replayer states about its own machine.
 """
 
+import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -163,6 +164,28 @@ def build_endorsed_statement(manifest: Manifest, *, bundle_id: Sha256) -> bytes:
     """The statement that `sign` signs."""
     predicate = Endorsement(bundle_id=bundle_id, evidence_id=manifest.evidence_id)
     return _statement(Uri.ENDORSED, predicate, manifest, bundle_id)
+
+
+def build_comparison_statement(comparison: Sha256, *, recordings: Mapping[Sha256, Sha256]) -> bytes:
+    """The statement of whoever assembled the comparison bundle with this id, over its recordings.
+
+    `recordings` maps bundle ids to evidence ids. The role is `endorsed`: what was executed is said by
+    the recordings' own attestations, and the rest of a comparison follows from them.
+    """
+    predicate = Endorsement(
+        bundle_id=comparison,
+        evidence_id=hashlib.sha256("\n".join(sorted(set(recordings.values()))).encode()).hexdigest(),
+    )
+    document: dict[str, Any] = {  # Any: a JSON document
+        "_type": Uri.STATEMENT.value,
+        "subject": [
+            Resource.of("manifest.json", comparison).to_shape(),
+            *(Resource.of(f"bundles/{each}/manifest.json", each).to_shape() for each in sorted(recordings)),
+        ],
+        "predicateType": Uri.ENDORSED.value,
+        "predicate": predicate.to_shape(),
+    }
+    return encode(document)
 
 
 def build_replayed_statement(

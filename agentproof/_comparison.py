@@ -1,0 +1,367 @@
+"""Comparisons: from bundles to what changed between them, packed as one bundle, and checked again.
+
+Everything here is pure. `build_rows` is the one place where verdicts of two targets are compared; a
+checker calls it on the bundles that a comparison holds and compares what comes out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from . import __version__, signing
+from ._align import compare_traces
+from ._check_members import at
+from ._check_signers import judge_signer, parse_attestations
+from ._limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_STATE_BYTES
+from .check import Checked, Reader, check_bundle
+from .errors import BundleError
+from .models._wire import Sha256, decode
+from .models.comparison import Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
+from .models.diff import diff
+from .models.events import ScriptEnded
+from .models.manifest import Judgement, Manifest, Member, Status
+from .models.report import Signer
+from .models.statement import build_comparison_statement
+from .models.trace import Trace
+from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id, sha256
+
+SHOWN: Final = 12
+"""Differences that a cell holds in full."""
+_BUNDLES: Final = "bundles/"
+# In the one encoding only a key of the document itself stands behind a line's first two spaces.
+_HEAD: Final = b'\n  "format": "agentproof/comparison"'
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A reproduction on one target: a recording, or why there is none."""
+
+    target: str
+    """The target's name for people; a recording's own name is taken from its manifest."""
+    bundle: Bundle | None = None
+    failed: str | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """A reproduction on all its targets, the one that the others are compared with first."""
+
+    reproduction: str
+    attempts: tuple[Attempt, ...]
+
+
+def target_name(manifest: Manifest) -> str:
+    """`0.20.0`; with the beginning of the wheel's digest where it is no release."""
+    target = manifest.target
+    return target.version if target.origin.kind == "index" else f"{target.version}+{target.sha256[:8]}"
+
+
+def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
+    """Compare each reproduction's recordings with its first one."""
+    return tuple(_row(each) for each in series)
+
+
+def _row(series: Series) -> Row:
+    first, *others = [_Cell(attempt) for attempt in series.attempts]
+    title = next((each.manifest.reproduction.title for each in (first, *others) if each.manifest), None)
+    baseline = Cell(
+        target=first.name,
+        outcome="baseline" if first.manifest is not None else "not_recorded",
+        recorded=first.recorded,
+        failed=first.attempt.failed,
+    )
+    return Row(
+        reproduction=series.reproduction,
+        title=title,
+        cells=(baseline, *(_compared(first, other) for other in others)),
+    )
+
+
+class _Cell:
+    """An attempt with what was read of it."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.manifest = Manifest.from_bytes(attempt.bundle.manifest) if attempt.bundle is not None else None
+        self.name = target_name(self.manifest) if self.manifest is not None else attempt.target
+
+    @property
+    def recorded(self) -> Recorded | None:
+        manifest, bundle = self.manifest, self.attempt.bundle
+        if manifest is None or bundle is None:
+            return None
+        judgement = manifest.judgement
+        return Recorded(
+            bundle_id=bundle_id(bundle),
+            evidence_id=manifest.evidence_id,
+            target=f"{manifest.target.name} {self.name}",
+            wheel=manifest.target.sha256,
+            python=manifest.environment.python.version,
+            verdict=judgement.verdict,
+            reasons=judgement.reasons,
+            ended=self._ending() if judgement.verdict == "inconclusive" else None,
+        )
+
+    def _ending(self) -> str | None:
+        """How the script ended, where that explains why nothing was concluded."""
+        for trace in self.traces().values():
+            for event in trace.events:
+                if not isinstance(event, ScriptEnded) or (event.outcome == "exited" and not event.code):
+                    continue
+                if event.error is None:
+                    return f"{event.outcome} {event.code}" if event.code else event.outcome
+                text = f"{event.error.type.removeprefix('builtins:')}: {event.error.message}"
+                return text[:400]
+        return None
+
+    def traces(self) -> dict[str, Trace]:
+        bundle, manifest = self.attempt.bundle, self.manifest
+        if bundle is None or manifest is None:
+            return {}
+        return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
+
+    def state(self, digest: Sha256) -> object:
+        bundle = self.attempt.bundle
+        if bundle is None:
+            raise RuntimeError("no recording, no state")
+        return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
+
+
+def _compared(first: _Cell, other: _Cell) -> Cell:
+    if other.manifest is None:
+        return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
+    if first.manifest is None:
+        return Cell(target=other.name, outcome="inconclusive", recorded=other.recorded)
+    before, after = first.manifest.judgement, other.manifest.judgement
+    differences = list(_differences(first, other))
+    left = len(differences) - SHOWN
+    return Cell(
+        target=other.name,
+        outcome=outcome(before, after),
+        recorded=other.recorded,
+        claims=tuple(claim_changes(before, after)),
+        differences=tuple(differences[:SHOWN]),
+        more=left if left > 0 else None,
+    )
+
+
+def _differences(first: _Cell, other: _Cell) -> Iterator[TraceDifference]:
+    mine, theirs = first.traces(), other.traces()
+    for mode in mine:
+        if mode in theirs:
+            yield from compare_traces(mine[mode], first.state, theirs[mode], other.state)
+
+
+def outcome(before: Judgement, after: Judgement) -> Outcome:
+    """What became of a verdict; see `Outcome`."""
+    if "inconclusive" in (before.verdict, after.verdict):
+        return "inconclusive"
+    was, now = _statuses(before), _statuses(after)
+    violated = {claim for claim, status in was.items() if status == "violated"}
+    still = {claim for claim, status in now.items() if status == "violated"}
+    if violated & still:
+        return "still_violated"
+    if still:
+        return "regressed"
+    if not violated:
+        return "still_holds"
+    return "fixed" if any(now.get(claim) == "holds" for claim in violated) else "unobservable"
+
+
+def claim_changes(before: Judgement, after: Judgement) -> Iterator[ClaimChange]:
+    """The claims whose status is another one, violated ones first."""
+    was, now = _statuses(before), _statuses(after)
+    changed = [claim for claim in was.keys() | now.keys() if was.get(claim) != now.get(claim)]
+    for claim in sorted(changed, key=lambda each: ("violated" not in (was.get(each), now.get(each)), each)):
+        name, mode = claim
+        yield ClaimChange.from_shape(
+            {"id": name, "mode": mode, "before": was.get(claim), "after": now.get(claim)}
+        )
+
+
+def _statuses(judgement: Judgement) -> dict[tuple[str, str], Status]:
+    return {(claim.id, claim.mode): claim.status for claim in judgement.claims}
+
+
+def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison, Bundle]:
+    """The signed comparison bundle. Wheels are left out where they would make it too large."""
+    members: dict[str, bytes] = {}
+    wheels: dict[str, bytes] = {}
+    recordings: dict[Sha256, Sha256] = {}
+    for bundle in (attempt.bundle for each in series for attempt in each.attempts if attempt.bundle):
+        manifest, identity = Manifest.from_bytes(bundle.manifest), bundle_id(bundle)
+        recordings[identity] = manifest.evidence_id
+        inside = f"{_BUNDLES}{identity}/"
+        members[inside + MANIFEST] = bundle.manifest
+        for path, data in bundle.members.items():
+            if not path.startswith(WHEELS):
+                members[inside + path] = data
+        for name, data in bundle.attestations.items():
+            members[f"{inside}{ATTESTATIONS}{name}"] = data
+        wheel = bundle.wheel(manifest.target.wheel)
+        if wheel is not None:
+            wheels[_wheel_place(manifest)] = wheel
+    comparison = Comparison(
+        format="agentproof/comparison",
+        version=0,
+        agentproof=__version__,
+        rows=build_rows(series),
+        members=tuple(
+            Member(path=path, sha256=sha256(data), size=len(data))
+            for path, data in sorted((members | wheels).items())
+        ),
+    )
+    raw = comparison.to_bytes()
+    statement = build_comparison_statement(sha256(raw), recordings=recordings)
+    attestation = {signing.attestation_name("endorsed", key.public): signing.sign_statement(statement, key)}
+    size = len(raw) + sum(map(len, members.values())) + sum(map(len, wheels.values()))
+    attached = wheels if size < MAX_BUNDLE_BYTES - 2**20 else {}
+    return comparison, Bundle(raw, members | attached, attestation)
+
+
+def _wheel_place(manifest: Manifest) -> str:
+    # Two builds of one version have one file name, so the digest is part of the place.
+    return f"{WHEELS}{manifest.target.sha256}/{manifest.target.wheel}"
+
+
+def is_comparison(bundle: Bundle) -> bool:
+    """Whether the bundle is a comparison, by the format that its manifest names."""
+    return _HEAD in bundle.manifest
+
+
+@dataclass(frozen=True)
+class CheckedComparison:
+    """What a check of a comparison says."""
+
+    comparison: Comparison
+    bundle_id: Sha256
+    signers: tuple[Signer, ...]
+    recordings: Mapping[Sha256, Checked]
+    """The check of each bundle that it rests on."""
+
+
+def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
+    """Check a comparison offline.
+
+    1. The manifest is in its one form; every file is in it, byte for byte.
+    2. Each attestation is one good signature over the statement that this comparison gives.
+    3. Each bundle that it rests on is checked like any other, with the reader's trust and sources.
+    4. The rows are what these bundles give.
+
+    Whether anybody trusted signed, and whether each recording is CURRENT, is for the caller to read
+    off `signers` and `recordings`.
+
+    Raises:
+        BundleError: one of the steps failed.
+    """
+    if len(bundle.manifest) > MAX_MANIFEST_BYTES:
+        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
+    with at(MANIFEST):
+        comparison = Comparison.from_bytes(bundle.manifest)
+    _hold_members(comparison, bundle)
+    identity = bundle_id(bundle)
+    inside = _split(bundle)
+    recordings = {
+        name: check_bundle(each, reader=reader, label=f"{_BUNDLES}{name}") for name, each in inside.items()
+    }
+    for name, checked in recordings.items():
+        if checked.status == "INVALID":
+            failed = next(check for check in checked.report.checks if check.status == "failed")
+            raise BundleError(failed.reason or "invalid", failed.detail, path=f"{_BUNDLES}{name}")
+        if name != checked.report.bundle_id:
+            raise BundleError("other_name", "named by another id than its own", path=f"{_BUNDLES}{name}")
+    signers = tuple(_signers(bundle, identity, recordings, reader))
+    _hold_rows(comparison, inside)
+    return CheckedComparison(comparison, identity, signers, recordings)
+
+
+def _hold_members(comparison: Comparison, bundle: Bundle) -> None:
+    listed = {member.path: member for member in comparison.members}
+    if [member.path for member in comparison.members] != sorted(listed):
+        raise BundleError("malformed", "members are not sorted by path, each once", path=MANIFEST)
+    for path in sorted(bundle.members.keys() - listed.keys()):
+        raise BundleError("unlisted", "not in the manifest", path=path, hint=f"delete {path}")
+    for path, member in listed.items():
+        data = bundle.members.get(path)
+        if data is None and not path.startswith(WHEELS):
+            raise BundleError("missing", "in the manifest, but not there", path=path)
+        if data is not None and (len(data), sha256(data)) != (member.size, member.sha256):
+            raise BundleError("other_bytes", "other bytes than the manifest says", path=path)
+
+
+def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
+    """The bundles inside, by the id that they are named by."""
+    found: dict[str, dict[str, bytes]] = {}
+    wheels: dict[str, bytes] = {}
+    for path, data in bundle.members.items():
+        if path.startswith(WHEELS):
+            wheels[path] = data
+            continue
+        inside, _, rest = path.removeprefix(_BUNDLES).partition("/")
+        if not path.startswith(_BUNDLES) or not rest:
+            raise BundleError("unlisted", "the format has no place for it", path=path)
+        found.setdefault(inside, {})[rest] = data
+    split: dict[Sha256, Bundle] = {}
+    for name, files in found.items():
+        if MANIFEST not in files:
+            raise BundleError("no_manifest", f"no {MANIFEST}", path=f"{_BUNDLES}{name}")
+        with at(f"{_BUNDLES}{name}/{MANIFEST}"):
+            manifest = Manifest.from_bytes(files[MANIFEST])
+        wheel = wheels.get(_wheel_place(manifest))
+        members = {
+            path: data
+            for path, data in files.items()
+            if path != MANIFEST and not path.startswith(ATTESTATIONS)
+        }
+        if wheel is not None:
+            members[WHEELS + manifest.target.wheel] = wheel
+        attestations = {
+            path.removeprefix(ATTESTATIONS): data
+            for path, data in files.items()
+            if path.startswith(ATTESTATIONS)
+        }
+        split[name] = Bundle(files[MANIFEST], members, attestations)
+    return split
+
+
+def _signers(
+    bundle: Bundle, identity: Sha256, recordings: Mapping[Sha256, Checked], reader: Reader
+) -> Iterator[Signer]:
+    evidence = {
+        name: checked.manifest.evidence_id for name, checked in recordings.items() if checked.manifest
+    }
+    expected = build_comparison_statement(identity, recordings=evidence)
+    attestations = parse_attestations(bundle)
+    if not attestations:
+        raise BundleError("no_attestation", "nobody signed this comparison: attestations/ is empty")
+    for attestation in attestations:
+        if attestation.payload != expected:
+            raise BundleError("other_statement", "signed about something else", path=attestation.path)
+        yield judge_signer(attestation, reader.trust, reader.at or datetime.now(UTC))
+
+
+def _hold_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
+    used: set[Sha256] = set()
+    series: list[Series] = []
+    for row in comparison.rows:
+        attempts: list[Attempt] = []
+        for cell in row.cells:
+            if cell.recorded is None:
+                attempts.append(Attempt(cell.target, failed=cell.failed))
+                continue
+            identity = cell.recorded.bundle_id
+            if identity not in inside:
+                raise BundleError("missing", f"row {row.reproduction} rests on it", path=_BUNDLES + identity)
+            used.add(identity)
+            attempts.append(Attempt(cell.target, bundle=inside[identity]))
+        series.append(Series(row.reproduction, tuple(attempts)))
+    for identity in sorted(inside.keys() - used):
+        raise BundleError("unlisted", "no row rests on it", path=_BUNDLES + identity)
+    expected = build_rows(series)
+    if expected != comparison.rows:
+        before = {"rows": [row.to_shape() for row in expected]}
+        after = {"rows": [row.to_shape() for row in comparison.rows]}
+        change = next(diff(before, after), None)
+        where = change.pointer if change is not None else "rows"
+        raise BundleError("other_comparison", f"the bundles give something else at {where}", path=MANIFEST)

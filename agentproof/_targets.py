@@ -1,0 +1,88 @@
+"""What `--with` names: a release, `latest`, a wheel file, or a checkout with an optional revision."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from . import _checkout, _lock, _pythons, _wheels
+from ._observe import Story
+from .errors import UsageError
+from .record import Request
+
+_VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*(?:\+[A-Za-z0-9.]+)?)")
+DISTRIBUTION: Final = "openai-agents"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target as it was asked for; nothing was looked up yet."""
+
+    text: str
+    requirement: str | None = None
+    wheel: Path | None = None
+    checkout: Path | None = None
+    revision: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name while it has not been recorded: no path of this machine."""
+        if self.checkout is not None:
+            return f"{self.checkout.name}@{self.revision}" if self.revision else self.checkout.name
+        return self.wheel.name if self.wheel is not None else self.text
+
+
+def parse_target(text: str) -> Target:
+    """Understand one `--with`.
+
+    Raises:
+        UsageError: it is none of the four.
+    """
+    if text == "latest":
+        return Target(text, requirement=DISTRIBUTION)
+    if match := _VERSION.fullmatch(text):
+        return Target(text, requirement=f"{DISTRIBUTION}=={match[1]}")
+    if text.startswith((f"{DISTRIBUTION}==", f"{DISTRIBUTION}[")):
+        return Target(text, requirement=text)
+    if text.endswith(".whl"):
+        if not Path(text).is_file():
+            raise UsageError(f"--with {text}: no such file", hint="give a version, a wheel or a checkout")
+        return Target(text, wheel=Path(text))
+    # A directory may have an @ in its name; a revision never begins with a slash.
+    if Path(text).is_dir():
+        return Target(text, checkout=Path(text).resolve())
+    directory, at, revision = text.rpartition("@")
+    if at and revision and Path(directory).is_dir():
+        return Target(text, checkout=Path(directory).resolve(), revision=revision)
+    raise UsageError(
+        f"--with {text}: neither a version, a wheel file nor a checkout",
+        hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
+    )
+
+
+@contextmanager
+def request_for(base: Request, target: Target, story: Story) -> Iterator[Request]:
+    """The request that records `base` on `target`; a wheel that is built for it lasts as long as the block.
+
+    Raises:
+        UsageError: there is no such checkout or commit.
+        CannotDoError: it cannot be built.
+    """
+    if target.checkout is not None:
+        interpreter = _pythons.find(base.python)
+        with _checkout.built(
+            target.checkout,
+            target.revision,
+            interpreter=interpreter,
+            store=_wheels.default_store(),
+            progress=story.working,
+        ) as made:
+            yield replace(base, wheel=made.wheel, origin=made.origin, sdk=None)
+    elif target.wheel is not None:
+        yield replace(base, wheel=target.wheel, origin=None, sdk=None)
+    else:
+        # The newest release is that of now, whatever day its neighbours are locked as of.
+        as_of = _lock.NOW if target.text == "latest" else base.as_of
+        yield replace(base, sdk=target.requirement, wheel=None, as_of=as_of)

@@ -1,0 +1,178 @@
+"""`agentproof compare`, and the options that it shares with `bisect` and `matrix`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ._group import examples
+
+if TYPE_CHECKING:
+    from ..compare import Options
+    from ..signing import PrivateKey
+
+_SHARED = (
+    click.option(
+        "--as-of",
+        metavar="DATE|now",
+        help="Ignore what was uploaded after this day (UTC). Default: for each target the day after it.",
+    ),
+    click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."),
+    click.option(
+        "--require-isolation",
+        type=click.Choice(["namespace", "seccomp", "audit-hook"]),
+        help="Refuse to record with less.",
+    ),
+    click.option(
+        "--allow-sdk-changes",
+        is_flag=True,
+        help="Judge a script that changes the SDK all the same; every report says so.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.IntRange(1, 3600),
+        default=120,
+        show_default=True,
+        metavar="SECONDS",
+        help="Stop a script that runs longer.",
+    ),
+    click.option(
+        "--key",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Sign with this Ed25519 private key. Default: your own, made on first use.",
+    ),
+)
+
+
+def recording_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options about how reproductions are recorded."""
+    for option in reversed(_SHARED):
+        command = option(command)
+    return command
+
+
+def options_of(
+    *,
+    python: str | None,
+    as_of: str | None,
+    offline: bool,
+    require_isolation: str | None,
+    allow_sdk_changes: bool,
+    timeout: int,
+) -> Options:
+    """The shared options as the library takes them."""
+    from .. import _runner, compare
+
+    return compare.Options(
+        python=python,
+        as_of=as_of,
+        offline=offline,
+        require_isolation=require_isolation,
+        allow_sdk_changes=allow_sdk_changes,
+        limits=_runner.Limits(seconds=timeout),
+    )
+
+
+def signer_of(key: Path | None) -> PrivateKey:
+    """The key to sign with."""
+    from .. import keyring, signing
+
+    return signing.load_private_key(key) if key is not None else keyring.default_key()[0]
+
+
+@examples(
+    "agentproof compare reproduction.py --with 0.21.0 --with latest",
+    "agentproof compare report.agentproof.zip --with ../openai-agents-python@my-branch",
+    "agentproof compare bundles/ --with 0.20.0 --with 0.21.0 --expect fixed",
+)
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--with",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="TARGET",
+    help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
+)
+@click.option(
+    "--python",
+    metavar="VERSION|PATH",
+    help="The Python to record on. Default: a bundle's own minor version, else the one that runs agentproof.",
+)
+@recording_options
+@click.option(
+    "--expect",
+    type=click.Choice(["fixed"]),
+    help="Exit 1 unless every other target has each reproduction fixed, or still holding.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the comparison to this .zip or directory. Default: comparison.agentproof.zip.",
+)
+@click.option("--replace", is_flag=True, help="Replace another comparison that is in the way.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    *,
+    targets: tuple[str, ...],
+    python: str | None,
+    as_of: str | None,
+    offline: bool,
+    require_isolation: str | None,
+    allow_sdk_changes: bool,
+    timeout: int,
+    key: Path | None,
+    expect: str | None,
+    output: Path | None,
+    replace: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Record the reproductions at PATHS on other targets and say what changed.
+
+    PATHS are scripts, bundles, or directories of either. Each is compared with its first recording: the
+    bundle itself, or the script on the release that its header names. The result is one signed bundle
+    that holds all recordings. Exit 0, 1 where something regressed (or is not as expected), 4 where
+    something could not be recorded.
+    """
+    from .. import _render, _render_compare
+    from .. import compare as comparing
+    from .._targets import parse_target
+
+    chosen = [parse_target(text) for text in targets]
+    subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
+    place = output or Path("comparison.agentproof.zip")
+    comparing.check_place(place, replace=replace)
+    with _render.TerminalStory(quiet=quiet) as story:
+        compared = comparing.compare(
+            subjects,
+            chosen,
+            options=options_of(
+                python=python,
+                as_of=as_of,
+                offline=offline,
+                require_isolation=require_isolation,
+                allow_sdk_changes=allow_sdk_changes,
+                timeout=timeout,
+            ),
+            key=signer_of(key),
+            story=story,
+        )
+    comparing.write(compared, place, replace=replace)
+    if as_json:
+        click.echo(
+            _render_compare.comparison_json(compared.comparison, bundle_id=compared.bundle_id, written=place)
+        )
+    else:
+        for line in _render_compare.render_comparison(compared.comparison):
+            click.echo(line)
+        click.echo(f"\n  {'wrote':<12}{place}  (comparison sha256:{compared.bundle_id[:16]}…)")
+    ctx.exit(comparing.exit_code(compared.comparison, expect_fixed=expect == "fixed"))

@@ -1,0 +1,288 @@
+"""Compare a reproduction on several targets: is it fixed there, did something break, what else changed.
+
+1. A subject is a reproduction's script, a bundle, or a directory of either. A bundle is compared as it
+   was recorded; a script is recorded on the release that its header names first. That recording is
+   what all others are compared with.
+2. On each target the same script is recorded anew, on the same minor version of Python, as of the
+   target's own day. A recording that was made before under the same conditions is used again.
+3. What cannot be recorded on a target is said with its reason; the others go on.
+4. The comparison is one bundle, signed, made of the bundles that it rests on (`_comparison`).
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from . import _runner, signing
+from ._comparison import Attempt, Series, is_comparison, pack
+from ._files import write_atomic
+from ._observe import Story, read_reproduction
+from ._results import ResultStore, default_results
+from ._targets import Target, request_for
+from .check import Reader, check_bundle
+from .errors import AgentproofError, BundleError, CannotDoError, Exit, UsageError
+from .models.comparison import Comparison
+from .models.manifest import Manifest
+from .record import Request, names_target, record
+from .replay import lay_out
+from .store import (
+    MANIFEST,
+    Bundle,
+    bundle_id,
+    find_bundles,
+    read_bundle,
+    shelf_of,
+    write_directory,
+    zip_bytes,
+)
+
+SCRIPT: Final = "reproduction.py"
+_DEPTH: Final = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """How reproductions are recorded. Without `python`, a bundle's own minor version, else the usual one."""
+
+    python: str | None = None
+    as_of: str | None = None
+    offline: bool = False
+    require_isolation: str | None = None
+    allow_sdk_changes: bool = False
+    repeats: int = 2
+    limits: _runner.Limits = field(default_factory=_runner.Limits)
+
+    def request(self, script: Path, arguments: tuple[str, ...] = ()) -> Request:
+        """The request to record a script under these options."""
+        return Request(
+            script=script,
+            arguments=arguments,
+            python=self.python,
+            as_of=self.as_of,
+            offline=self.offline,
+            require_isolation=self.require_isolation,
+            allow_sdk_changes=self.allow_sdk_changes,
+            repeats=self.repeats,
+            limits=self.limits,
+        )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A reproduction to compare: a script, or a bundle that was recorded already."""
+
+    name: str
+    script: Path | None = None
+    arguments: tuple[str, ...] = ()
+    bundle: Bundle | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A signed comparison, not yet written anywhere."""
+
+    comparison: Comparison
+    bundle: Bundle
+    bundle_id: str
+    failures: tuple[str, ...]
+    """What could not be recorded, in full, for whoever asked."""
+
+
+def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
+    """The reproductions at `path`: a script, a bundle, or every one below a directory.
+
+    Raises:
+        UsageError: there is nothing of the kind.
+        BundleError: a bundle there is damaged.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or directory")
+    if path.is_file() and path.suffix == ".py":
+        return [Subject(_script_name(path), script=path, arguments=arguments)]
+    if path.is_dir() and not (path / MANIFEST).exists():
+        scripts = sorted(_scripts_below(path, _DEPTH))
+        if scripts:
+            return [Subject(_script_name(script), script=script) for script in scripts]
+    return [_bundle_subject(found) for found in find_bundles(path)]
+
+
+def _script_name(script: Path) -> str:
+    return script.resolve().parent.name if script.name == SCRIPT else script.stem
+
+
+def _scripts_below(directory: Path, depth: int) -> Iterator[Path]:
+    if (directory / SCRIPT).is_file() and not (directory / MANIFEST).exists():
+        yield directory / SCRIPT
+    elif depth:
+        for below in directory.iterdir():
+            if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
+                yield from _scripts_below(below, depth - 1)
+
+
+def _bundle_subject(path: Path) -> Subject:
+    bundle = read_bundle(path, wheels=shelf_of(path))
+    checked = check_bundle(bundle, reader=Reader())
+    if checked.status == "INVALID" or checked.manifest is None:
+        failed = next(check for check in checked.report.checks if check.status == "failed")
+        raise BundleError(
+            failed.reason or "invalid",
+            failed.detail,
+            path=str(path),
+            hint="`agentproof check-current-bundle` says more",
+        )
+    script = checked.manifest.reproduction
+    name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
+    return Subject(name, arguments=script.arguments, bundle=bundle)
+
+
+def compare(
+    subjects: Sequence[Subject],
+    targets: Sequence[Target],
+    *,
+    options: Options,
+    key: signing.PrivateKey,
+    story: Story,
+    results: ResultStore | None = None,
+) -> Compared:
+    """Record every subject on every target, and compare each with its first recording.
+
+    Raises:
+        UsageError: nothing to compare.
+        CannotDoError: nothing could be recorded.
+    """
+    if not subjects:
+        raise UsageError("nothing to compare")
+    recorder = Recorder(options, key=key, story=story, results=results or default_results())
+    series = [recorder.series(subject, targets) for subject in subjects]
+    if not any(attempt.bundle for each in series for attempt in each.attempts):
+        raise CannotDoError(
+            f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
+        )
+    comparison, bundle = pack(series, key)
+    return Compared(comparison, bundle, bundle_id(bundle), tuple(recorder.failures))
+
+
+class Recorder:
+    """Records reproductions on targets; a failure of one is noted and the next one goes on."""
+
+    def __init__(
+        self, options: Options, *, key: signing.PrivateKey, story: Story, results: ResultStore
+    ) -> None:
+        self._options = options
+        self._key = key
+        self._story = story
+        self._results = results
+        self.failures: list[str] = []
+
+    def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
+        """A subject on all targets, its own first."""
+        with ExitStack() as stack:
+            attempts: list[Attempt] = []
+            base = self._base(subject, stack)
+            if subject.bundle is not None:
+                attempts.append(Attempt(subject.name, bundle=subject.bundle))
+            elif names_target(read_reproduction(base.script, base.arguments)):
+                attempts.append(self._attempt(subject.name, base, None))
+            attempts += [self._attempt(subject.name, base, target) for target in targets]
+            return Series(subject.name, tuple(_distinct(attempts)))
+
+    def _base(self, subject: Subject, stack: ExitStack) -> Request:
+        if subject.script is not None:
+            return self._options.request(subject.script, subject.arguments)
+        if subject.bundle is None:
+            raise TypeError("a subject is a script or a bundle")
+        manifest = Manifest.from_bytes(subject.bundle.manifest)
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentproof-compare-")))
+        request = self._options.request(lay_out(subject.bundle, manifest, root), subject.arguments)
+        if request.python is not None:
+            return request
+        minor = ".".join(manifest.environment.python.version.split(".")[:2])
+        return replace(request, python=minor)
+
+    def _attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+        label = target.label if target is not None else "its own release"
+        self._story.done("recording", f"{name} on {label}")
+        try:
+            if target is None:
+                recorded = record(base, key=self._key, story=self._story, results=self._results)
+            else:
+                with request_for(base, target, self._story) as request:
+                    recorded = record(request, key=self._key, story=self._story, results=self._results)
+        except AgentproofError as error:
+            self.failures.append(f"{name} on {label}: {error.message}")
+            self._story.done("failed", error.message)
+            return Attempt(label, failed=publishable(error.message))
+        return Attempt(label, bundle=recorded.bundle)
+
+
+def publishable(message: str) -> str:
+    """A reason that may stand in a bundle: without paths and URLs of this machine."""
+    text = re.sub(r"\w+://\S+", "<url>", message)
+    return re.sub(r"(?<![\w.])/[^\s:,;'\"]+", "<path>", text)[:1000]
+
+
+def _distinct(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """The attempts, without a second recording of the same evidence on the same wheel and Python."""
+    seen: set[tuple[str, str, str]] = set()
+    for attempt in attempts:
+        if attempt.bundle is not None:
+            manifest = Manifest.from_bytes(attempt.bundle.manifest)
+            identity = (
+                manifest.target.sha256,
+                manifest.environment.python.version,
+                manifest.evidence_id,
+            )
+            if identity in seen:
+                continue
+            seen.add(identity)
+        yield attempt
+
+
+def check_place(path: Path, *, replace: bool) -> None:
+    """Fail before the recordings rather than after them.
+
+    Raises:
+        CannotDoError: the place is taken, or cannot be written.
+    """
+    if path.exists() and not replace and not _holds_comparison(path):
+        raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
+    parent = path.absolute().parent
+    if parent.exists() and not os.access(parent, os.W_OK):
+        raise CannotDoError(f"{parent} cannot be written to", hint="choose another place with --output")
+
+
+def _holds_comparison(path: Path) -> bool:
+    """An older comparison may be written over: all that it rests on is kept."""
+    try:
+        return is_comparison(read_bundle(path))
+    except BundleError:
+        return False
+
+
+def write(compared: Compared, path: Path, *, replace: bool) -> None:
+    """Write the comparison bundle as a zip or directory.
+
+    Raises:
+        CannotDoError: the place is taken, or cannot be written.
+    """
+    if path.name.endswith(".zip"):
+        check_place(path, replace=replace)
+        write_atomic(path, zip_bytes(compared.bundle))
+    else:
+        write_directory(compared.bundle, path, replace=True)
+
+
+def exit_code(comparison: Comparison, *, expect_fixed: bool) -> Exit:
+    """1 where something regressed or is not as expected, 4 where something could not be recorded."""
+    others = [cell.outcome for row in comparison.rows for cell in row.cells[1:]]
+    cells = [cell.outcome for row in comparison.rows for cell in row.cells]
+    if "regressed" in others:
+        return Exit.NO
+    if expect_fixed and any(each not in ("fixed", "still_holds") for each in others):
+        return Exit.NO
+    return Exit.CANNOT if "not_recorded" in cells else Exit.YES
