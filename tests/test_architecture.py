@@ -14,7 +14,16 @@ LAYERS: list[set[str]] = [
     {"errors", "_files", "_limits"},
     {"models"},
     {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
-    {"source", "check", "_check_content", "_check_members", "_check_signers", "_known"},
+    {
+        "source",
+        "check",
+        "_align",
+        "_comparison",
+        "_check_content",
+        "_check_members",
+        "_check_signers",
+        "_known",
+    },
     {
         "_bytecode",
         "_canonical",
@@ -33,6 +42,7 @@ LAYERS: list[set[str]] = [
         "_pins",
         "_pythons",
         "_readback",
+        "_releases",
         "_resolve",
         "_runner",
         "_sandbox",
@@ -43,7 +53,6 @@ LAYERS: list[set[str]] = [
         "_wheels",
     },
     {
-        "_align",
         "_assemble",
         "_observe",
         "_place",
