@@ -62,7 +62,7 @@ def fetch(
     progress(f"fetching {len(wanted)} wheels")
     with (
         ThreadPoolExecutor(max_workers=min(_PARALLEL, len(wanted))) as pool,
-        closing(_session(settings)) as session,
+        closing(index_session(settings)) as session,
     ):
         jobs = [pool.submit(_fetch_one, item, store=store, session=session) for item in wanted]
         try:
@@ -159,7 +159,8 @@ def _from_keyring(url: str) -> tuple[str, str] | None:
     )
 
 
-def _session(settings: IndexSettings) -> requests.Session:
+def index_session(settings: IndexSettings) -> requests.Session:
+    """A session for the user's index: credentials, proxies, CA bundles, retries."""
     session = requests.Session()
     retry = urllib3.util.Retry(
         total=4,
