@@ -50,7 +50,10 @@ def releases(project: str, *, interpreter: Interpreter) -> tuple[Release, ...]:
         CannotDoError: no index can be reached, or an answer cannot be understood.
     """
     settings = _index.index_settings()
-    places = [] if os.environ.get("UV_NO_INDEX") else list(settings.places) or [_DEFAULT]
+    places = list(settings.places)
+    chosen = {**os.environ, **settings.environment}
+    if not any(chosen.get(each) for each in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_NO_INDEX")):
+        places.append(_DEFAULT)
     name = canonicalize_name(project)
     found: dict[Version, Release] = {}
     with index_session(settings) as session:
