@@ -3,7 +3,7 @@
 1. At the end of the SDK's import every function, method and class of its modules is noted; at the
    script's end each must still be the same object. The recorder's own hooks are left out.
 2. A module's constants count too, except those that the SDK's own functions assign (`global`).
-3. A module that was imported later must hold only functions whose code lies in the SDK's files.
+3. A module that was imported later must hold no function whose code lies in the reproduction's files.
 4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports and
    texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that name and the file does
    not define it itself.
@@ -35,7 +35,7 @@ def before(package: str) -> None:
 
 def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     """What differs from that, and the private names in the reproduction's Python files."""
-    changed = sorted(set(_changed(plan.package)))
+    changed = sorted(set(_changed(plan.package, os.path.join(plan.root, ""))))
     writes: List[Dict[str, Any]] = []
     reads: List[Dict[str, Any]] = []
     if _modules:
@@ -70,12 +70,12 @@ def _members(name: str, module: types.ModuleType) -> Iterator[Tuple[str, Any]]:
                     yield "{}.{}".format(key, inner), member
 
 
-def _changed(package: str) -> Iterator[str]:
+def _changed(package: str, root: str) -> Iterator[str]:
     own = {(id(owner), name): new for owner, name, new in patching.replaced}
     seen: Set[Tuple[str, str]] = set()
     for name, module in _of(package):
         if name not in _modules:
-            yield from _foreign(name, module, package)
+            yield from _foreign(name, module, root)
             continue
         assigned: Optional[Set[str]] = None
         for path, member in _members(name, module):
@@ -131,25 +131,29 @@ def _assigned(module: types.ModuleType) -> Set[str]:
     return names
 
 
-def _foreign(name: str, module: types.ModuleType, package: str) -> Iterator[str]:
-    path = getattr(sys.modules.get(package), "__file__", None)
-    base = os.path.join(os.path.dirname(str(path)), "")
+def _foreign(name: str, module: types.ModuleType, root: str) -> Iterator[str]:
     ours = {id(new) for _, _, new in patching.replaced}
     for key, member in _members(name, module):
-        if "." not in key or id(member) in ours:
+        if isinstance(member, _CONSTANTS) or id(member) in ours:
             continue
         function = getattr(member, "__func__", getattr(member, "fget", member))
         code = getattr(function, "__code__", None)
-        if code is not None and not code.co_filename.startswith(("<", base)):
+        if code is not None and code.co_filename.startswith(root):
             yield "{}.{}".format(name, key)
 
 
 def _private_names(package: str) -> Set[str]:
     """Every `_x` that the SDK's own code defines or touches."""
     names: Set[str] = set()
+    for module_name, module in _of(package):
+        names.update(vars(module))
+        for item in list(vars(module).values()):
+            if isinstance(item, type) and item.__module__ == module_name:
+                names.update(vars(item))
+    names = {name for name in names if _is_private(name)}
     waiting: List[types.CodeType] = []
-    for (module, path), member in _noted.items():
-        names.update(part for part in (*module.split("."), *path.split(".")) if _is_private(part))
+    for (origin, path), member in _noted.items():
+        names.update(part for part in (*origin.split("."), *path.split(".")) if _is_private(part))
         function = getattr(member, "__func__", getattr(member, "fget", member))
         code = getattr(patching.original_of(function) if callable(function) else function, "__code__", None)
         if isinstance(code, types.CodeType):

@@ -3,7 +3,6 @@
 The SDK is never imported before the script does it: it reads settings from the environment then.
 """
 
-import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
@@ -13,7 +12,7 @@ from .events import watching
 from .patching import hide
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds modules as everybody else would, and calls back when the import of one of them is done."""
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class Finder(importlib.abc.MetaPathFinder):
 finder = Finder()
 
 
-class ProbeFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class ProbeFinder:
     """Gives `agentproof.probe` to a script that asks for it, also where agentproof is not installed."""
 
     def __init__(self, modules: Dict[str, ModuleType]) -> None:
@@ -82,7 +81,11 @@ class ProbeFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """A spec of the stand-in."""
         if fullname not in self._modules:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname == "agentproof")
+        return importlib.machinery.ModuleSpec(
+            fullname,
+            self,  # type: ignore[arg-type]  # a loader by its methods; the abstract class costs an import
+            is_package=fullname == "agentproof",
+        )
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """The one module of that name."""

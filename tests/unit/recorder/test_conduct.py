@@ -1,0 +1,132 @@
+"""What a script did to the SDK: rules of `agentproof._recorder.conduct`."""
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from agentproof._recorder import conduct
+from agentproof._recorder.plan import Plan
+
+SDK = """
+LIMIT = 10
+_client = None
+
+class Runner:
+    _cache = {}
+
+    def run(self):
+        return self._prepare()
+
+    def _prepare(self):
+        return 1
+
+    @classmethod
+    def make(cls):
+        return cls()
+
+def configure(client):
+    global _client
+    _client = client
+
+def helper():
+    return 1
+"""
+
+
+@pytest.fixture
+def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    path = tmp_path / "site" / "tinysdk.py"
+    path.parent.mkdir()
+    path.write_text(SDK)
+    module = types.ModuleType("tinysdk")
+    module.__file__ = str(path)
+    exec(compile(SDK, str(path), "exec"), module.__dict__)  # noqa: S102  # the SDK of this test
+    monkeypatch.setitem(sys.modules, "tinysdk", module)
+    monkeypatch.setattr(conduct, "_noted", {})
+    monkeypatch.setattr(conduct, "_modules", set())
+    conduct.before("tinysdk")
+    return module
+
+
+def told(tmp_path: Path, source: str = "") -> dict[str, list[object]]:
+    root = tmp_path / "root"
+    root.mkdir(exist_ok=True)
+    (root / "script.py").write_text(source)
+    plan = Plan(
+        {
+            "control": str(tmp_path),
+            "root": str(root),
+            "entry": "script.py",
+            "modes": ["as-written"],
+            "work": {},
+            "distribution": "tinysdk",
+            "package": "tinysdk",
+            "site_packages": str(tmp_path / "site"),
+        }
+    )
+    return conduct.after(plan, ["script.py"])
+
+
+def test_an_untouched_sdk_is_not_mentioned(sdk: types.ModuleType, tmp_path: Path) -> None:
+    assert told(tmp_path) == {"changed": [], "private_writes": [], "private_reads": []}
+
+
+def test_the_sdks_own_settings_are_no_change(sdk: types.ModuleType, tmp_path: Path) -> None:
+    sdk.configure("client")
+    assert told(tmp_path)["changed"] == []
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        ("tinysdk", "helper", lambda: 2),
+        ("tinysdk", "LIMIT", 3),
+        ("tinysdk.Runner", "run", lambda self: 2),
+        ("tinysdk.Runner", "make", classmethod(lambda cls: None)),
+        ("tinysdk.Runner", "added", lambda self: 2),
+    ],
+)
+def test_a_replaced_object_is_named(
+    sdk: types.ModuleType, tmp_path: Path, owner: str, name: str, value: object
+) -> None:
+    target = sdk.Runner if owner.endswith("Runner") else sdk
+    setattr(target, name, value)
+    assert told(tmp_path)["changed"] == [f"{owner}.{name}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "kind"),
+    [
+        ("runner._cache = {}", "_cache", "private_writes"),
+        ("del runner._cache", "_cache", "private_writes"),
+        ("print(runner._cache)", "_cache", "private_reads"),
+        ("setattr(runner, '_cache', 1)", "_cache", "private_writes"),
+        ("getattr(runner, '_cache')", "_cache", "private_reads"),
+        ("from tinysdk import _client", "_client", "private_reads"),
+        ("patch('tinysdk._client')", "tinysdk._client", "private_reads"),
+    ],
+)
+def test_a_private_name_of_the_sdk_is_listed_with_its_line(
+    sdk: types.ModuleType, tmp_path: Path, line: str, name: str, kind: str
+) -> None:
+    found = told(tmp_path, f"import tinysdk\n{line}\n")
+    assert found.pop(kind) == [{"name": name, "file": "script.py", "line": 2}]
+    assert all(not places for places in found.values())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Mine:\n    def __init__(self):\n        self._cache = 1\n\nprint(Mine()._cache)\n",
+        "print(thing._nothing_the_sdk_knows)\n",
+        "def _prepare():\n    pass\n\nmodule._prepare()\n",
+        "for _ in range(3):\n    pass\n",
+    ],
+)
+def test_a_private_name_of_the_scripts_own_is_no_use_of_the_sdk(
+    sdk: types.ModuleType, tmp_path: Path, source: str
+) -> None:
+    found = told(tmp_path, source)
+    assert (found["private_writes"], found["private_reads"]) == ([], [])

@@ -1,0 +1,174 @@
+"""The recorder's values are those that the models accept."""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import pathlib
+import uuid
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from pydantic import BaseModel
+
+from agentproof._recorder.values import encode, failure, freeze_state
+from agentproof.models._wire import encode as encode_wire
+from agentproof.models.events import Failure
+from agentproof.models.values import check_value
+
+HERE = __name__
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclasses.dataclass
+class Note:
+    text: str
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+
+class Row(BaseModel):
+    key: int
+    hint: str | None = None
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise AssertionError("an unknown object was asked for its repr")
+
+    __str__ = __repr__
+
+
+LEAVES = (
+    some.none()
+    | some.booleans()
+    | some.integers()
+    | some.floats()
+    | some.text(alphabet=some.characters())
+    | some.binary()
+    | some.builds(Silent)
+)
+THINGS = some.recursive(
+    LEAVES,
+    lambda inner: (
+        some.lists(inner)
+        | some.dictionaries(some.text(alphabet=some.characters()), inner)
+        | some.dictionaries(some.integers(), inner)
+        | some.tuples(inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(THINGS)
+def test_whatever_a_program_holds_becomes_a_well_formed_value(thing: Any) -> None:
+    """agentproof.models.values, rules 1 to 4."""
+    value = encode(thing)
+    assert check_value(json.loads(json.dumps(value))) == value
+
+
+@pytest.mark.parametrize(
+    ("thing", "value"),
+    [
+        (0.7, {"$float": "0.7"}),
+        (float("nan"), {"$float": "nan"}),
+        (2**60, {"$int": str(2**60)}),
+        (b"\0\xff", {"$bytes": "00ff"}),
+        ("\ud800", {"$str": [0xD800]}),
+        ({"$float": "1"}, {"$$float": "1"}),
+        ({1: "a"}, {"$object": "builtins:dict", "fields": {"items": [[1, "a"]]}}),
+        ((1, "a"), {"$object": "builtins:tuple", "fields": {"items": [1, "a"]}}),
+        ({2, 1}, {"$object": "builtins:set", "fields": {"items": [1, 2]}}),
+        (Colour.RED, {"$object": f"{HERE}:Colour", "fields": {"name": "RED", "value": "red"}}),
+        (Level.HIGH, {"$object": f"{HERE}:Level", "fields": {"name": "HIGH", "value": 3}}),
+        (Point(1, 2), {"$object": f"{HERE}:Point", "fields": {"x": 1, "y": 2}}),
+        (Note("n"), {"$object": f"{HERE}:Note", "fields": {"text": "n", "tags": []}}),
+        (Row(key=1), {"$object": f"{HERE}:Row", "fields": {"key": 1}}),
+        (Row(key=1, hint=None), {"$object": f"{HERE}:Row", "fields": {"key": 1, "hint": None}}),
+        (Silent(), {"$opaque": f"{HERE}:Silent"}),
+        (Note, {"$object": "builtins:type", "fields": {"name": f"{HERE}:Note"}}),
+        (decimal.Decimal("1.10"), {"$object": "decimal:Decimal", "fields": {"text": "1.10"}}),
+        (uuid.UUID(int=1), {"$object": "uuid:UUID", "fields": {"text": str(uuid.UUID(int=1))}}),
+        (
+            datetime.date(2026, 1, 2),
+            {"$object": "datetime:date", "fields": {"iso": "2026-01-02"}},
+        ),
+        (
+            pathlib.PurePosixPath("a/b"),
+            {"$object": "pathlib:PurePosixPath", "fields": {"text": "a/b"}},
+        ),
+    ],
+)
+def test_a_type_that_text_alone_would_hide_is_kept(thing: object, value: object) -> None:
+    assert encode(thing) == value
+
+
+def test_an_empty_value_is_not_dropped() -> None:
+    assert encode([0, "", [], {}, False, None]) == [0, "", [], {}, False, None]
+
+
+def test_a_value_that_holds_itself_ends() -> None:
+    ring: list[Any] = [1]
+    ring.append(ring)
+    assert encode(ring) == [1, {"$opaque": "builtins:list"}]
+
+
+def test_what_was_encoded_does_not_change_with_the_object() -> None:
+    live = {"log": [1]}
+    value = encode(live)
+    live["log"].append(2)
+    assert value == {"log": [1]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(THINGS)
+def test_a_state_can_always_be_written_in_the_one_encoding(thing: Any) -> None:
+    encode_wire(freeze_state({"context": thing}))
+
+
+def test_a_state_keeps_its_floats_and_its_own_keys() -> None:
+    document = {"temperature": 0.7, "$schemaVersion": "1.15"}
+    assert freeze_state(document) == document
+
+
+class OwnWordsError(Exception):
+    def __str__(self) -> str:
+        raise AssertionError("the script's own code ran")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("no"), "no"),
+        (KeyError("k"), "'k'"),
+        (ValueError(Silent()), {"$opaque": f"{HERE}:Silent"}),
+        (OSError(2, "No such file or directory"), "[Errno 2] No such file or directory"),
+        (ValueError(), ""),
+    ],
+)
+def test_a_failure_is_told_without_asking_unknown_objects(error: Exception, message: object) -> None:
+    told = failure(error)
+    assert told["message"] == message
+    Failure.model_validate_json(json.dumps(told))
+
+
+def test_an_exception_class_of_the_scripts_is_not_asked_for_its_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(OwnWordsError, "__module__", "__main__")
+    assert failure(OwnWordsError("said"))["message"] == "said"
