@@ -5,7 +5,7 @@ the files. Objects are aligned by key and lists by index, as in `models.diff`.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
@@ -15,6 +15,8 @@ from ._text import pretty, visible
 
 Sign = Literal["-", "+", " "]
 
+_FEW = 2
+"""Equal parts in a row that are shown one by one."""
 _WINDOW = 160
 """Characters shown of a long text, around the first that differs."""
 
@@ -23,7 +25,8 @@ _WINDOW = 160
 class Row:
     """One line of both documents."""
 
-    mark: Literal["same", "folded", "changed"]
+    mark: Literal["frame", "equal", "changed"]
+    """`frame`: a bracket of what holds a change."""
     before: str | None
     """None where the other side has more lines."""
     after: str | None
@@ -34,11 +37,34 @@ class Row:
 def side_by_side(before: Any, after: Any, *, limit: int = 400) -> tuple[list[Row], bool]:  # Any: JSON
     """At most `limit` rows, and whether they are all."""
     rows: list[Row] = []
-    for row in _rows(before, after, _Spot()):
+    for row in _gathered(_rows(before, after, _Spot())):
         if len(rows) == limit:
             return rows, False
         rows.append(row)
     return rows, True
+
+
+def _gathered(rows: Iterable[Row]) -> Iterator[Row]:
+    """Several equal parts in a row as one line."""
+    equal: list[Row] = []
+    for row in rows:
+        if row.mark == "equal":
+            equal.append(row)
+            continue
+        yield from _gather(equal)
+        equal = []
+        yield row
+    yield from _gather(equal)
+
+
+def _gather(equal: list[Row]) -> Iterator[Row]:
+    if len(equal) <= _FEW:
+        yield from equal
+        return
+    first = equal[0].before or ""
+    indent = first[: len(first) - len(first.lstrip())]
+    line = f"{indent}… {len(equal)} equal"
+    yield Row("equal", line, line, equal[0].pointer)
 
 
 def change_lines(change: Change, *, limit: int = 24) -> Iterator[tuple[Sign, str]]:
@@ -73,8 +99,7 @@ class _Spot:
 def _rows(before: Any, after: Any, spot: _Spot) -> Iterator[Row]:  # Any: parts of JSON documents
     if next(diff(before, after), None) is None:
         line = spot.line(_folded(before) + spot.comma)
-        is_large = isinstance(before, dict | list) and bool(before)
-        yield Row("folded" if is_large else "same", line, line, spot.pointer)
+        yield Row("equal", line, line, spot.pointer)
     elif isinstance(before, dict) and isinstance(after, dict):
         yield from _between("{", "}", _in_objects(before, after, spot), spot)
     elif isinstance(before, list) and isinstance(after, list):
@@ -87,9 +112,9 @@ def _rows(before: Any, after: Any, spot: _Spot) -> Iterator[Row]:  # Any: parts 
 
 def _between(first: str, last: str, inner: Iterator[Row], spot: _Spot) -> Iterator[Row]:
     opening, closing = spot.line(first), spot.indent + last + spot.comma
-    yield Row("same", opening, opening, spot.pointer)
+    yield Row("frame", opening, opening, spot.pointer)
     yield from inner
-    yield Row("same", closing, closing, spot.pointer)
+    yield Row("frame", closing, closing, spot.pointer)
 
 
 def _in_objects(before: dict[str, Any], after: dict[str, Any], spot: _Spot) -> Iterator[Row]:  # Any: JSON

@@ -23,7 +23,6 @@ from ..models.events import (
     StateObserved,
     StateRestored,
     StateSerialised,
-    ToolStarted,
 )
 from ..models.manifest import ClaimResult, EventRef, Finding, Manifest, Status
 from ..models.report import Report, Verdict
@@ -106,8 +105,9 @@ class Reason:
     """Why a claim came to its status: one sentence, and all that it is true of."""
 
     text: str
+    state: str | None
     changes: tuple[Change, ...]
-    """With both values whole, for findings that have a pointer."""
+    """In that state, with both values whole, for findings that have a pointer."""
     refs: tuple[EventRef, ...]
     """The events that it rests on, in every mode, each once."""
 
@@ -241,16 +241,18 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
     """One reason for each sentence; findings that differ in their pointer alone are one."""
     changes: dict[str, dict[str, Change]] = {}
     refs: dict[str, dict[EventRef, None]] = {}
+    states: dict[str, str | None] = {}
     for claim in group:
         for finding in claim.because:
             text = claims.explain(claim, finding)
+            states.setdefault(text, finding.state)
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             told = changes.setdefault(text, {})
             change = _change(finding, tellings)
             if change is not None:
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
-        yield Reason(text, tuple(changes[text].values()), tuple(found))
+        yield Reason(text, states[text], tuple(changes[text].values()), tuple(found))
 
 
 def _change(finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
@@ -351,6 +353,7 @@ def _tree(steps: Iterable[Step]) -> Iterator[Step | Branch]:
     yield from roots
 
 
-def tools_in(telling: Telling) -> list[Step]:
-    """The starts of tools."""
-    return [step for step in telling.steps if isinstance(step.event, ToolStarted)]
+def mode_words(modes: Iterable[str]) -> str:
+    """The modes as people say them."""
+    words = {"as-written": "as written", "streamed": "streamed", "both": "both modes compared"}
+    return " and ".join(words.get(mode, mode) for mode in modes)
