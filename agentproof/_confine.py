@@ -12,6 +12,7 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms
+    from collections.abc import Sequence
     from typing import Any
 
     Plan = dict[str, Any]  # Any: what `marshal` carries; _sandbox.launch_plan writes it
@@ -71,6 +72,12 @@ MACHINES: dict[str, dict[str, int]] = {
         "semget": 64,
         "msgget": 68,
         "mq_open": 240,
+        "kill": 62,
+        "tkill": 200,
+        "tgkill": 234,
+        "rt_sigqueueinfo": 129,
+        "rt_tgsigqueueinfo": 297,
+        "prlimit64": 302,
     },
     "aarch64": {
         "audit_arch": 0xC00000B7,
@@ -95,16 +102,35 @@ MACHINES: dict[str, dict[str, int]] = {
         "semget": 190,
         "msgget": 186,
         "mq_open": 180,
+        "kill": 129,
+        "tkill": 130,
+        "tgkill": 131,
+        "rt_sigqueueinfo": 138,
+        "rt_tgsigqueueinfo": 240,
+        "prlimit64": 261,
     },
 }
-EVERYWHERE = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435}
+EVERYWHERE = {
+    "pidfd_send_signal": 424,
+    "io_uring_setup": 425,
+    "io_uring_enter": 426,
+    "io_uring_register": 427,
+    "pidfd_open": 434,
+    "clone3": 435,
+    "pidfd_getfd": 438,
+}
 REFUSED = (
     *("unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "keyctl", "add_key"),
     *("request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init"),
 )
 """Calls that no script needs and that reach past the sandbox or widen the kernel's surface."""
+UNKNOWN = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "pidfd_getfd")
+"""Calls that look as if the kernel did not have them, so that programs go on without."""
 PERSISTENT = ("shmget", "semget", "msgget", "mq_open")
 """System V and POSIX queues outlive their processes where there is no IPC namespace."""
+
+SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "prlimit64")
+"""Calls whose first argument names a process to be acted on (Landlock scopes signals from Linux 6.12)."""
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 EPERM, EACCES, ENOSYS = 1, 13, 38
@@ -226,7 +252,8 @@ def _build_root(kernel: Kernel, plan: "Plan", trees: dict[str, int]) -> None:
             kernel.mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, value)
         elif kind == "proc":
             os.makedirs(target, exist_ok=True)
-            kernel.mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+            # Read-only: a script that is the host's uid 0 could write sysctls of the whole machine.
+            kernel.mount("proc", target, "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
         else:
             _make_mount_point(target, is_directory=value == "directory")
             kernel.syscall(
@@ -316,8 +343,11 @@ def apply_landlock(kernel: Kernel, plan: "Plan") -> int:
     return version
 
 
-def seccomp_program(kernel: Kernel, *, namespace: bool) -> bytes:
-    """The filter, as classic BPF (seccomp(2), linux/filter.h)."""
+def seccomp_program(kernel: Kernel, *, namespace: bool, protected: "Sequence[int]" = ()) -> bytes:
+    """The filter, as classic BPF (seccomp(2), linux/filter.h).
+
+    Without a PID namespace the processes and groups in `protected` cannot be signalled.
+    """
     load, equal, any_bit, above, answer = 0x20, 0x15, 0x45, 0x35, 0x06
     allow, kill, refuse = 0x7FFF0000, 0x80000000, 0x00050000
     number, arch, first, third = 0, 4, 16, 32  # offsets into struct seccomp_data
@@ -334,10 +364,20 @@ def seccomp_program(kernel: Kernel, *, namespace: bool) -> bytes:
         (answer, 0, 0, refuse | ENOSYS),
     ]
     # io_uring opens sockets without socket(2) (IORING_OP_SOCKET, Linux 5.19).
-    for name in EVERYWHERE:
+    for name in UNKNOWN:
         program += refuse_call(name, ENOSYS)  # glibc goes on with clone(2), whose flags can be read
     for name in REFUSED + (() if namespace else PERSISTENT):
         program += refuse_call(name, EPERM)
+    if protected:
+        # A descriptor of /proc/<pid> names a process too, and cannot be told apart here.
+        program += refuse_call("pidfd_send_signal", EPERM)
+        for name in SIGNALLING:
+            program += [(equal, 0, len(protected) + 3, kernel.number(name)), (load, 0, 0, first)]
+            program += [
+                (equal, len(protected) - place, 0, process & 0xFFFFFFFF)
+                for place, process in enumerate(protected)
+            ]
+            program += [(answer, 0, 0, allow), (answer, 0, 0, refuse | EPERM)]
     program += [
         (equal, 0, 4, kernel.number("clone")),
         (load, 0, 0, first),
@@ -363,7 +403,9 @@ def seccomp_program(kernel: Kernel, *, namespace: bool) -> bytes:
     return b"".join(struct.pack("HBBI", *each) for each in program)
 
 
-def apply_seccomp(kernel: Kernel, *, namespace: bool) -> None:
-    code = ctypes.create_string_buffer(seccomp_program(kernel, namespace=namespace))
+def apply_seccomp(kernel: Kernel, *, namespace: bool, protected: "Sequence[int]") -> None:
+    """Install the filter; it stays, in every process that comes from this one."""
+    filters = seccomp_program(kernel, namespace=namespace, protected=protected)
+    code = ctypes.create_string_buffer(filters)
     program = struct.pack("HxxxxxxP", (len(code) - 1) // 8, ctypes.addressof(code))
     kernel.prctl("seccomp", PR_SET_SECCOMP, 2, program)

@@ -82,8 +82,9 @@ def choose(require: str | None = None) -> Choice:
             return Choice(level=level, landlock=tried.landlock, refused=tuple(refused))
         refused.append(tried)
     reasons = "; ".join(f"{each.level}: {each.why}" for each in refused)
+    wanted = f"--require-isolation {require}" if require else "isolation"
     raise CannotDoError(
-        f"--require-isolation {require} cannot be had on this machine ({reasons})",
+        f"{wanted} cannot be had on this machine ({reasons})",
         hint="`agentproof doctor` shows each level; on Ubuntu 24.04 `sysctl "
         "kernel.apparmor_restrict_unprivileged_userns=0` allows user namespaces, and a container needs "
         "`--security-opt seccomp=unconfined` or CAP_SYS_ADMIN",
@@ -93,8 +94,8 @@ def choose(require: str | None = None) -> Choice:
 def _try(level: Level) -> Probe:
     if level != "audit-hook" and sys.platform != "linux":
         return Probe(level, works=False, why=f"{level} needs Linux; this is {sys.platform}")
-    if os.name == "nt":
-        return Probe(level, works=True, why="the recorder's audit hook alone")
+    if os.name != "posix":
+        return Probe(level, works=False, why="recording needs Linux or macOS (on Windows: WSL)")
     with tempfile.TemporaryDirectory(prefix="agentproof-probe-") as name, outside(Path(name)) as beyond:
         base = Path(name).resolve()
         plan = launch_plan(
@@ -129,6 +130,8 @@ def _run_to_end(plan: Mapping[str, Any]) -> bytes:  # Any: what `marshal` carrie
 class Report:
     """The launcher's answer."""
 
+    started: bool
+    """True if the script's own process existed."""
     tested: Mapping[str, str]
     landlock: int
     failed: str | None
@@ -142,11 +145,11 @@ class Report:
     def parse(cls, data: bytes) -> "Report":
         """Read the launcher's lines."""
         tested: dict[str, str] = {}
-        landlock, failed, code, noise = 0, None, None, []
+        started, landlock, failed, code, noise = False, 0, None, None, []
         for line in data.decode("utf-8", "replace").splitlines():
             match line.split(" "):
                 case ["started", _]:
-                    pass
+                    started = True
                 case ["landlock", version]:
                     landlock = int(version)
                 case ["tested", what, result]:
@@ -159,12 +162,14 @@ class Report:
                     code = -int(number)
                 case _:
                     noise.append(line)
-        return cls(tested, landlock, failed, code, "\n".join(noise))
+        return cls(started, tested, landlock, failed, code, "\n".join(noise))
 
     def held(self, level: Level) -> str | None:
         """None if the self-test says that the level holds, else what it saw."""
         if self.failed is not None:
             return _explain(self.failed)
+        if not self.started:
+            return f"the launcher ended early {self.noise[-500:]}".rstrip()
         if level == "audit-hook":
             return None
         if self.tested.get("network") != "refused":

@@ -54,6 +54,9 @@ def main(plan: "Plan") -> int:
     """Do what the plan says, report."""
     kernel = Kernel()
     namespace = plan["level"] == "namespace"
+    runner = os.getppid()
+    # Below a PID namespace nobody else can be named.
+    plan["protected"] = [] if namespace else [runner, -os.getpgid(runner), os.getpid(), -os.getpid()]
     report_read, report_write = os.pipe()
     ready_read, ready_write = os.pipe()
     try:
@@ -142,10 +145,10 @@ def _supervise(plan: "Plan", init: int, report: int, *, namespace: bool) -> int:
 
 def _kill_descendants(lines: bytes) -> None:
     """Kill the script's group, then what reparented to this subreaper, until no child is left."""
-    first, _, rest = lines.partition(b"\n")[0].partition(b" ")
-    if first == b"started":
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(int(rest), SIGKILL)
+    for line in lines.splitlines():
+        if line.startswith(b"started "):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(int(line.split()[1]), SIGKILL)
     while True:
         for child in _descendants(os.getpid()):
             with suppress(ProcessLookupError):
@@ -258,13 +261,15 @@ def _script(kernel: Kernel, plan: "Plan", report: int) -> "NoReturn":
             kernel.prctl("pdeathsig", PR_SET_PDEATHSIG, SIGKILL)
         _open_streams(plan)
         os.chdir(plan["directory"])
-        os.umask(0o077)
+        os.umask(0o022)
         _limit(plan["limits"])
         if linux:
             kernel.prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
             _report(report, f"landlock {apply_landlock(kernel, plan)}")
         if plan["level"] != "audit-hook":
-            apply_seccomp(kernel, namespace=plan["level"] == "namespace")
+            init = os.getppid()
+            protected = [*plan["protected"], init, -init, -1] if plan["protected"] else []
+            apply_seccomp(kernel, namespace=plan["level"] == "namespace", protected=protected)
         _self_test(plan, report)
         os.set_inheritable(report, False)
         os.closerange(3, report)
@@ -320,7 +325,8 @@ def _limit(limits: dict[str, int]) -> None:
         try:
             resource.setrlimit(kind, (value, value))
         except (OSError, ValueError) as error:
-            raise StepError(name, getattr(error, "errno", 0) or 0) from error
+            if sys.platform == "linux":  # macOS knows limits that it does not let anybody set
+                raise StepError(name, getattr(error, "errno", 0) or 0) from error
 
 
 def _self_test(plan: "Plan", report: int) -> None:

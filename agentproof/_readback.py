@@ -96,26 +96,28 @@ def read_mode(
     control: Path,
     mode: Mode,
     *,
-    died: Outcome,
+    died: Outcome | None,
     kept: int,
     why_unforked: str | None,
     paths: dict[str, str],
 ) -> RawRecording:
-    """Read back one mode. `died` says how it ended if the recorder could not.
+    """Read back one mode. `died` says how it was ended from outside, if it was.
 
     Raises:
         RecorderError: a file is not what the recorder writes; file and line are named.
     """
     end = _read_end(control, mode)
-    events = tuple(_events(control, mode, whole=end is not None))
+    # A last word from a mode that was still running is not the recorder's.
+    ended = end is not None and died is None
+    events = tuple(_events(control, mode, whole=ended))
     last = end or _End()
     return RawRecording(
         mode=mode,
         events=events,
         stdout=captured(control, f"{mode}.stdout", kept=kept),
         stderr=captured(control, f"{mode}.stderr", kept=kept),
-        outcome="ended" if end is not None else died,
-        exit_code=last.exit_code if end is not None and last.exit_code is not None else _exit_code(events),
+        outcome="ended" if ended else died or "killed",
+        exit_code=(last.exit_code if last.exit_code is not None else _exit_code(events)) if ended else None,
         loaded=last.loaded,
         conduct=last.conduct,
         files=last.files,

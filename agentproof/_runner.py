@@ -26,7 +26,7 @@ from typing import Final, Literal, Protocol
 from . import _sandbox
 from ._control import Copied, copy_reproduction, run_directory
 from ._isolation import Choice
-from ._readback import Captured, Outcome, RawRecording, captured, has_begun, read_mode, unforked
+from ._readback import Captured, RawRecording, captured, has_begun, read_mode, unforked
 from ._supervision import Launched, Limits, watch
 from .errors import CannotDoError, RecorderError
 from .models.manifest import Isolation
@@ -285,14 +285,12 @@ class _Launch:
     def _check_held(self, launched: Launched) -> None:
         report = launched.report()
         wrong = report.held(self.choice.level)
-        if wrong is None and report.landlock < self.choice.landlock and launched.has_started:
+        if wrong is None and report.landlock < self.choice.landlock:
             wrong = "Landlock was not applied"
-        if wrong is not None and (launched.has_started or report.failed is not None):
+        if wrong is not None:
             raise CannotDoError(
                 f"the script was not run: isolation {self.choice.level}: {wrong}", hint="`agentproof doctor`"
             )
-        if report.noise:
-            raise RecorderError(f"the launcher failed: {report.noise[-500:]}")
 
     def _read(self, launched: Launched) -> Iterator[tuple[Mode, RawRecording]]:
         first = launched.modes[0]
@@ -308,13 +306,12 @@ class _Launch:
         for mode in launched.modes:
             if mode != first and not has_begun(launched.control, mode):
                 continue
-            died: Outcome = launched.died.get(mode, "killed")
             yield (
                 mode,
                 read_mode(
                     launched.control,
                     mode,
-                    died=died,
+                    died=launched.died.get(mode),
                     kept=self.limits.output_kept,
                     why_unforked=why,
                     paths=self._paths(launched, mode),

@@ -6,7 +6,6 @@ or not at all where the machine has neither.
 """
 
 import contextlib
-import errno
 import marshal
 import os
 import socket
@@ -53,7 +52,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix
 _ETC = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "gai.conf", "host.conf"),
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "localtime", "mime.types"),
-    *("os-release", "pki", "protocols", "rpc", "services", "ssl", "timezone"),
+    *("os-release", "pki/ca-trust", "pki/tls/certs", "protocols", "rpc", "services", "ssl/cert.pem"),
+    *("ssl/certs", "ssl/openssl.cnf", "timezone"),
 )
 """What libraries read from /etc. Not: passwd, hosts, resolv.conf, machine-id, which name the machine."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -128,7 +128,7 @@ def outside(directory: Path) -> Iterator[Beyond]:
     """Things outside the sandbox that can be reached from here, as this function checks first.
 
     Raises:
-        CannotDoError: loopback does not work on this machine, so no self-test means anything.
+        CannotDoError: loopback does not work here, so a refusal from within would mean nothing.
     """
     canary = directory / "outside"
     canary.write_bytes(b"unreachable from within\n")
@@ -141,10 +141,10 @@ def outside(directory: Path) -> Iterator[Beyond]:
             with socket.create_connection(("127.0.0.1", port), timeout=5):
                 listener.accept()[0].close()
         except OSError as error:
-            # A machine without any interface: nothing can be reached because there is nothing.
-            if error.errno not in {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EPERM, errno.EACCES}:
-                raise CannotDoError(f"loopback does not work: {error}") from error
-            port = 9
+            raise CannotDoError(
+                f"the self-test of the isolation needs loopback, which does not work here: {error}",
+                hint="`ip link set lo up`",
+            ) from error
         yield Beyond(port=port, file=canary)
 
 
@@ -284,7 +284,8 @@ def start(plan: Mapping[str, Any]) -> "subprocess.Popen[bytes]":  # Any: what `m
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={},
+        # The host's Python may need it to find its own library; the script never sees it.
+        env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
         start_new_session=True,
         bufsize=0,
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ._control import disk_use
 from ._isolation import Report
-from ._readback import Outcome, has_ended
+from ._readback import Outcome, has_begun, has_ended
 from .models.trace import Mode
 
 _TICK = 0.05
@@ -69,11 +69,6 @@ class Launched:
     _started: float = field(default_factory=time.monotonic)
 
     @property
-    def has_started(self) -> bool:
-        """True if the launcher got as far as the script's own process."""
-        return self._said.startswith(b"started")
-
-    @property
     def seconds(self) -> float:
         """Wall time since the start."""
         return time.monotonic() - self._started
@@ -95,9 +90,9 @@ class Launched:
         return Report.parse(bytes(self._said))
 
     def mark(self, outcome: Outcome) -> None:
-        """Every mode that has not ended by itself is ended from here."""
+        """Every mode that has not ended by itself is ended from here, whatever it says about itself."""
         for mode in self.modes[:1] if self.is_split else self.modes:
-            if not has_ended(self.control, mode):
+            if not has_ended(self.control, mode) or _processes_of(self, mode):
                 self.died.setdefault(mode, outcome)
 
     def stop(self, outcome: Outcome) -> None:
@@ -180,6 +175,9 @@ def _hold(launched: Launched, limits: Limits) -> None:
     if disk_use(launched.home, limit=limits.disk_bytes) > limits.disk_bytes:
         launched.stop("too_much_output")
     resident = {process: _resident(process) for process in _below(launched.process.pid)}
+    if len(resident) > limits.processes:
+        # RLIMIT_NPROC comes first, but binds nobody who is the host's uid 0.
+        launched.stop("killed")
     if sum(resident.values()) > 2 * limits.memory_bytes:
         largest = max(resident, key=resident.__getitem__)
         for mode in launched.modes:
@@ -203,13 +201,15 @@ def _end_mode(launched: Launched, mode: Mode, outcome: Outcome) -> None:
 def _processes_of(launched: Launched, mode: Mode) -> list[int]:
     """The processes whose stdout or stderr is the file of `mode`."""
     files = set()
+    # The process that forked the modes writes where the first one does, and waits for all of them.
+    parents = _parent_of_modes(launched) if len(launched.modes) > 1 else ()
     for stream in ("stdout", "stderr"):
         with contextlib.suppress(OSError):
             status = os.stat(launched.control / f"{mode}.{stream}", follow_symlinks=False)
             files.add((status.st_dev, status.st_ino))
     found = []
     for process in _below(launched.process.pid):
-        for descriptor in (1, 2):
+        for descriptor in (1, 2) if process not in parents else ():
             with contextlib.suppress(OSError):
                 status = os.stat(f"/proc/{process}/fd/{descriptor}")
                 if (status.st_dev, status.st_ino) in files:
@@ -218,16 +218,31 @@ def _processes_of(launched: Launched, mode: Mode) -> list[int]:
     return found
 
 
+def _parent_of_modes(launched: Launched) -> tuple[int, ...]:
+    """The recorder's first process, once it has forked: init's eldest child."""
+    if not any(has_begun(launched.control, mode) for mode in launched.modes[1:]):
+        return ()
+    for init in _children(launched.process.pid):
+        return tuple(_children(init)[:1])
+    return ()
+
+
 def _below(process: int) -> Iterator[int]:
     """All processes below `process`; none where there is no Linux /proc."""
     queue = [process]
     while queue:
-        parent = queue.pop()
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{parent}/task"):
-                children = Path(f"/proc/{parent}/task/{task}/children").read_text("ascii").split()
-                queue += map(int, children)
-                yield from map(int, children)
+        children = _children(queue.pop())
+        queue += children
+        yield from children
+
+
+def _children(process: int) -> list[int]:
+    """The children of a process, eldest first."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            found += map(int, Path(f"/proc/{process}/task/{task}/children").read_text("ascii").split())
+    return found
 
 
 def _resident(process: int) -> int:

@@ -14,10 +14,14 @@ path = os.path.join(plan["root"], plan["entry"])
 source = open(path).read()
 
 
-def begin(mode):
+def redirect(mode):
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         os.dup2(os.open(f"{control}/{mode}.{name}", flags, 0o600), descriptor)
+
+
+def begin(mode):
+    redirect(mode)
     os.chdir(plan["work"][mode])
     write(mode, {"n": "0:1", "lane": "0:0", "after": [], "kind": "script.started", "entry": plan["entry"]})
 
@@ -35,6 +39,7 @@ def replace(name, document):
 
 if "# standin: crash" in source:
     raise RuntimeError("this recorder does not start")
+redirect(mode)
 if "# standin: fork" in source and len(plan["modes"]) > 1:
     for each in plan["modes"]:
         if os.fork() == 0:

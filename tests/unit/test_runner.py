@@ -225,7 +225,7 @@ EVENT = b'{"n":"0:1","lane":"0:0","after":[],"kind":"script.started","entry":"sc
 END = b'{"loaded":[],"conduct":{},"files":[],"coverage":[]}'
 
 
-def read(control: Path, *, died: _readback.Outcome = "killed") -> _readback.RawRecording:
+def read(control: Path, *, died: _readback.Outcome | None = None) -> _readback.RawRecording:
     return _readback.read_mode(control, "as-written", died=died, kept=10, why_unforked=None, paths={})
 
 
@@ -242,10 +242,16 @@ def test_a_mode_with_a_last_word_ended_by_itself(tmp_path: Path) -> None:
 
 def test_half_a_line_is_forgiven_only_to_a_process_that_was_killed(tmp_path: Path) -> None:
     (tmp_path / "as-written.jsonl").write_bytes(EVENT + b'{"n":"0:2","la')
-    assert [event["n"] for event in read(tmp_path, died="timed_out").events] == ["0:1"]
+    assert [event["n"] for event in read(tmp_path).events] == ["0:1"]
     (tmp_path / "as-written.end.json").write_bytes(END)
     with pytest.raises(RecorderError, match=r"as-written\.jsonl:2"):
         read(tmp_path)
+
+
+def test_a_last_word_from_a_mode_that_had_to_be_ended_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "as-written.jsonl").write_bytes(EVENT)
+    (tmp_path / "as-written.end.json").write_bytes(END)
+    assert read(tmp_path, died="timed_out").outcome == "timed_out"
 
 
 @pytest.mark.parametrize(
