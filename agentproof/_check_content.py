@@ -8,6 +8,7 @@ from typing import Any
 
 from . import __version__
 from ._check_members import require
+from ._held_trees import TreeComparison
 from .claims import INVARIANTS, AuthoredClaim, read_claims
 from .errors import BundleError, UsageError
 from .models.diff import Absent, diff
@@ -92,6 +93,30 @@ def compare_authored(
             yield Difference(
                 what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours="absent"
             )
+
+
+def tree_difference(manifest: Manifest, found: TreeComparison) -> Difference:
+    """What differs between the wheel and a tree of the reader's."""
+    listed = ", ".join(found.differing[:20]) + (" …" if len(found.differing) > 20 else "")
+    yours = f"{len(found.differing)} files differ: {listed}" if found.differing else "none of its files"
+    return Difference(
+        what=f"files of {manifest.target.wheel} against {found.label}"[:4096],
+        bundle=f"{manifest.target.name} {manifest.target.version}, {manifest.target.sha256}",
+        yours=yours[:4096],
+    )
+
+
+def name_tree(manifest: Manifest, found: TreeComparison) -> str:
+    """How far a tree of the reader's is identified with the wheel."""
+    text = f"{found.same} files of the wheel are those of {found.label}"
+    if found.built:
+        text += f" ({found.built} more were made by the build)"
+    if found.commit is not None:
+        text += f", commit {found.commit[:12]}"
+        stated = manifest.target.origin.commit
+        if stated is not None and stated != found.commit:
+            text += f" (the recorder says {stated[:12]}, whose files are then the same)"
+    return text
 
 
 def hold_traces(manifest: Manifest, traces: Mapping[Mode, Trace]) -> None:

@@ -26,3 +26,6 @@ MAX_WHEEL_FILES = 20_000
 MAX_WHEEL_UNPACKED = 256 * 2**20
 MAX_LOCK_BYTES = 32 * 2**20
 """A lock file that the reader gives with `--known`."""
+
+MAX_TREE_FILES = 200_000
+"""Files of a checkout or of site-packages that the reader gives."""

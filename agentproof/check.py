@@ -14,14 +14,17 @@ one is not made when an earlier one failed:
                 of its files; the reader holds the same wheel.
 6. claims       The states are those that the traces refer to; the evidence id and the judgement are
                 what the traces give; title and reference are those of the reproduction's header.
-   checkout, installed, replay: on request.
+
+   checkout     On request: the wheel's files are those of a checkout or revision of the reader's.
+   installed    On request: they are those of the package in an environment of the reader's.
+   replay       Made by `agentproof replay`, since it runs the reproduction.
 
 What remains the caller's duty: to choose whom to trust and which sources are theirs; to read the
 reproduction, since it can deceive the recorder that runs in its process; and to treat what `stated`
 lists as the recorder's word.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -31,6 +34,7 @@ from typing import Any, Literal
 from . import _check_content as content
 from . import _check_members as members
 from . import _check_signers as signers
+from ._held_trees import Tree, TreeComparison, compare_tree
 from .errors import BundleError, Exit
 from .judge import asked_in, judge
 from .models.header import Header
@@ -52,11 +56,14 @@ from .models.report import (
 )
 from .models.statement import Role
 from .models.trace import Mode, Trace
-from .source import Sources, Wheel, compare_loaded
+from .source import Sources, compare_loaded
 from .store import Bundle, Shelf, bundle_id, read_bundle, short
 from .trust import Trust
 
 Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
+
+_EARLIER: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
+_ON_REQUEST: Outcome = ("not_made", "on_request", "made on request")
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,10 @@ class Reader:
     sources: Sources = field(default_factory=Sources)
     at: datetime | None = None
     """The time that keys must be valid at; now when None."""
+    checkouts: tuple[Tree, ...] = ()
+    """Checkouts and revisions to compare the wheel's files with."""
+    installed: tuple[Tree, ...] = ()
+    """Environments' site-packages to compare them with."""
     thresholds: Mapping[Role, int] = field(default_factory=dict)
     """How many trusted signers of a role there must be, by distinct keys and principals."""
 
@@ -154,6 +165,7 @@ class _Check:
         self.differences: list[Difference] = []
         self.also: tuple[ClaimResult, ...] = ()
         self.judged = False
+        self.compared: dict[str, TreeComparison] = {}
         self.hint: str | None = None
 
     def run(self) -> Checked:
@@ -168,10 +180,17 @@ class _Check:
         manifest = self.manifest
         for name, step in steps.items():
             if manifest is None or any(_is_fatal(result) for result in results):
-                results.append(_result(name, ("not_made", "earlier_failed", "an earlier check failed")))
+                results.append(_result(name, _EARLIER))
             else:
                 results.append(_result(name, self._guarded(partial(step, manifest))))
-        results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
+        sound = manifest is not None and not any(map(_is_fatal, results))
+        requested = {"checkout": self.reader.checkouts, "installed": self.reader.installed}
+        for name in ON_REQUEST:
+            trees = requested.get(name, ())
+            if trees and manifest is not None and sound:
+                results.append(_result(name, self._guarded(partial(self._trees, manifest, trees))))
+            else:
+                results.append(_result(name, _EARLIER if trees else _ON_REQUEST))
         return self._conclude(results)
 
     def _guarded(self, step: Callable[[], Outcome]) -> Outcome:
@@ -247,30 +266,35 @@ class _Check:
             self.hint = "give the wheel with --wheel FILE"
             text = f"{target.wheel} is not at hand, so neither RECORD nor the loaded modules were compared"
             return "not_made", "wheel_absent", text
+        held = (*compared.held, *self._compare_trees(manifest, wheel))
         name = short(target.sha256)
-        if not compared.held:
+        if not held:
             self.hint = "compare with your own: --wheel FILE, or --known LOCK"
             why = f" ({'; '.join(compared.silent)})" if compared.silent else ""
             text = f"the attached wheel {name} agrees with itself; none of yours was compared with it{why}"
             return "not_made", "no_source", text
-        where = " and ".join(compared.held)
-        return (
-            "passed",
-            None,
-            f"wheel {name} is the one in {where}; {len(manifest.loaded)} loaded modules are its files",
-        )
+        where = " and ".join(held)
+        text = f"wheel {name} is the one in {where}; {len(manifest.loaded)} loaded modules are its files"
+        return "passed", None, text
 
-    def _wheel(self, manifest: Manifest) -> Wheel | None:
+    def _wheel(self, manifest: Manifest) -> bytes | None:
         """The target wheel, held to its name, its RECORD and the loaded modules."""
         target = manifest.target
         data = self.bundle.wheel(target.wheel)
         if data is None:
             data = self.reader.sources.wheel_bytes(target.sha256)
-        if data is None:
-            return None
-        wheel = content.read_target(data, target)
-        compare_loaded(manifest.loaded, wheel)
-        return wheel
+        if data is not None:
+            compare_loaded(manifest.loaded, content.read_target(data, target))
+        return data
+
+    def _compare_trees(self, manifest: Manifest, wheel: bytes) -> Iterator[str]:
+        """Compare with the reader's trees; yields those that hold the wheel's files."""
+        loaded = {module.path for module in manifest.loaded}
+        for tree in (*self.reader.checkouts, *self.reader.installed):
+            found = compare_tree(wheel, manifest.target.wheel, tree, loaded=loaded)
+            self.compared[tree.label] = found
+            if found.same and not found.differing:
+                yield tree.label
 
     # 6. claims
     def _claims(self, manifest: Manifest) -> Outcome:
@@ -312,6 +336,20 @@ class _Check:
         self.also = content.left_out(manifest, everything)
         return recorded
 
+    # checkout, installed
+    def _trees(self, manifest: Manifest, trees: Iterable[Tree]) -> Outcome:
+        if not self.compared:
+            return "not_made", "wheel_absent", f"{manifest.target.wheel} is not at hand"
+        lines = []
+        for found in (self.compared[tree.label] for tree in trees):
+            if found.differing or not found.same:
+                difference = content.tree_difference(manifest, found)
+                self.differences.append(difference)
+                self.hint = "record again on what you have, or check against the source that it is about"
+                return "failed", "other_source", f"{difference.what}: {difference.yours}"
+            lines.append(content.name_tree(manifest, found))
+        return "passed", None, "; ".join(lines)
+
     def _conclude(self, results: list[CheckResult]) -> Checked:
         manifest = self.manifest
         report = Report(
@@ -342,8 +380,9 @@ def _result(name: CheckName, outcome: Outcome) -> CheckResult:
 
 
 def _status(results: Iterable[CheckResult]) -> BundleStatus:
-    required = [result for result in results if result.name in REQUIRED]
-    failed = [result.reason for result in required if result.status == "failed"]
+    made = list(results)
+    required = [result for result in made if result.name in REQUIRED]
+    failed = [result.reason for result in made if result.status == "failed"]
     if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
         return "INVALID"
     if any(reason in ("untrusted", "threshold") for reason in failed):
@@ -383,9 +422,8 @@ def _reported(claim: ClaimResult) -> ReportedClaim:
 def _unreadable(error: BundleError, label: str) -> Checked:
     """The report about a container that could not be read."""
     first = _result("members", ("failed", error.reason, str(error)))
-    later: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
-    results = [first, *(_result(name, later) for name in REQUIRED[1:])]
-    results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
+    results = [first, *(_result(name, _EARLIER) for name in REQUIRED[1:])]
+    results += [_result(name, _ON_REQUEST) for name in ON_REQUEST]
     return Checked(
         Report(
             bundle=label,

@@ -23,9 +23,11 @@ LAYERS: list[set[str]] = [
         "_check_members",
         "_check_signers",
         "_known",
+        "_trees",
     },
     {
         "_bytecode",
+        "_cache",
         "_canonical",
         "_checkout",
         "_confine",
@@ -42,10 +44,12 @@ LAYERS: list[set[str]] = [
         "_pins",
         "_pythons",
         "_readback",
+        "_remove",
         "_releases",
         "_resolve",
         "_runner",
         "_sandbox",
+        "_scratch",
         "_seal",
         "_supervision",
         "_target",
@@ -124,7 +128,14 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*(PACKAGE / "_recorder").rglob("*.py"), PACKAGE / "_launcher.py", PACKAGE / "_confine.py"]),
+    sorted(
+        [
+            *(PACKAGE / "_recorder").rglob("*.py"),
+            PACKAGE / "_launcher.py",
+            PACKAGE / "_confine.py",
+            PACKAGE / "_remove.py",
+        ]
+    ),
     ids=_name,
 )
 def test_what_runs_in_another_process_needs_the_standard_library_alone(path: Path) -> None:
