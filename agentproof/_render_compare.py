@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ._render import printable, render_judgement
+from .bisect import Bisected, Point
 from .judge import explain_reason
 from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
@@ -222,4 +223,57 @@ def comparison_json(comparison: Comparison, *, bundle_id: str, written: Path | N
         "artifact": str(written) if written is not None else None,
     }
     del shape["members"]
+    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+
+
+_STATES: dict[str, dict[str, Any]] = {  # Any: click's styles
+    "good": {"fg": "green"},
+    "bad": {"fg": "red"},
+    "skipped": {"fg": "yellow"},
+}
+_CHANGES = {"first_bad": ("first bad", "last good"), "first_fixed": ("first fixed", "last bad")}
+
+
+def render_bisected(bisected: Bisected) -> Iterator[str]:
+    """What was looked at, in the order of the points, then where the change lies."""
+    for probe in bisected.probes:
+        word = click.style(f"{probe.state:<{_LABEL}}", **_STATES[probe.state])
+        about = f"  {printable(probe.point.about)}" if probe.point.about else ""
+        yield f"  {word}{_short_name(probe.point)}  {printable(probe.why)}{about}"
+    for change in bisected.changes:
+        new, old = _CHANGES[change.kind]
+        about = f"  {printable(change.first.about)}" if change.first.about else ""
+        name = click.style(_short_name(change.first), bold=True)
+        yield f"{click.style(new, bold=True)}: {name}{about}  ({old}: {_short_name(change.last)})"
+        if change.skipped:
+            names = ", ".join(_short_name(point) for point in change.skipped)
+            yield f"  or one of those that could not be judged: {names}"
+    points = " + ".join(str(change.points) for change in bisected.changes)
+    yield f"  {bisected.recordings} recordings for {points} points"
+
+
+def _short_name(point: Point) -> str:
+    return point.name[:10] if point.about else point.name
+
+
+def bisected_json(bisected: Bisected, *, written: Path | None) -> str:
+    """One line of JSON."""
+    shape = {
+        "changes": [
+            {
+                "kind": change.kind,
+                "last": change.last.name,
+                "first": change.first.name,
+                "skipped": [point.name for point in change.skipped],
+                "points": change.points,
+            }
+            for change in bisected.changes
+        ],
+        "probes": [
+            {"point": probe.point.name, "about": probe.point.about, "state": probe.state, "why": probe.why}
+            for probe in bisected.probes
+        ],
+        "recordings": bisected.recordings,
+        "artifact": str(written) if written is not None else None,
+    }
     return json.dumps(shape, sort_keys=True, ensure_ascii=False)

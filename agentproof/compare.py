@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -157,65 +157,72 @@ def compare(
     """
     if not subjects:
         raise UsageError("nothing to compare")
-    recorder = Recorder(options, key=key, story=story, results=results or default_results())
+    recorder = Recorder(options, key=key, story=story, results=results)
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(
             f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
         )
+    return packed(series, key, failures=recorder.failures)
+
+
+def packed(series: Sequence[Series], key: signing.PrivateKey, *, failures: Sequence[str] = ()) -> Compared:
+    """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
-    return Compared(comparison, bundle, bundle_id(bundle), tuple(recorder.failures))
+    return Compared(comparison, bundle, bundle_id(bundle), tuple(failures))
 
 
 class Recorder:
     """Records reproductions on targets; a failure of one is noted and the next one goes on."""
 
     def __init__(
-        self, options: Options, *, key: signing.PrivateKey, story: Story, results: ResultStore
+        self, options: Options, *, key: signing.PrivateKey, story: Story, results: ResultStore | None = None
     ) -> None:
-        self._options = options
+        self.options = options
+        self.story = story
         self._key = key
-        self._story = story
-        self._results = results
+        self._results = results or default_results()
         self.failures: list[str] = []
 
     def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
         """A subject on all targets, its own first."""
-        with ExitStack() as stack:
+        with self.request_of(subject) as base:
             attempts: list[Attempt] = []
-            base = self._base(subject, stack)
             if subject.bundle is not None:
                 attempts.append(Attempt(subject.name, bundle=subject.bundle))
             elif names_target(read_reproduction(base.script, base.arguments)):
-                attempts.append(self._attempt(subject.name, base, None))
-            attempts += [self._attempt(subject.name, base, target) for target in targets]
+                attempts.append(self.attempt(subject.name, base, None))
+            attempts += [self.attempt(subject.name, base, target) for target in targets]
             return Series(subject.name, tuple(_distinct(attempts)))
 
-    def _base(self, subject: Subject, stack: ExitStack) -> Request:
+    @contextmanager
+    def request_of(self, subject: Subject) -> Iterator[Request]:
+        """The request to record a subject; a bundle's files are laid out as long as the block lasts."""
         if subject.script is not None:
-            return self._options.request(subject.script, subject.arguments)
+            yield self.options.request(subject.script, subject.arguments)
+            return
         if subject.bundle is None:
             raise TypeError("a subject is a script or a bundle")
         manifest = Manifest.from_bytes(subject.bundle.manifest)
-        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentproof-compare-")))
-        request = self._options.request(lay_out(subject.bundle, manifest, root), subject.arguments)
-        if request.python is not None:
-            return request
-        minor = ".".join(manifest.environment.python.version.split(".")[:2])
-        return replace(request, python=minor)
+        with tempfile.TemporaryDirectory(prefix="agentproof-compare-") as name:
+            script = lay_out(subject.bundle, manifest, Path(name) / "root")
+            request = self.options.request(script, subject.arguments)
+            minor = ".".join(manifest.environment.python.version.split(".")[:2])
+            yield request if request.python is not None else replace(request, python=minor)
 
-    def _attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+    def attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+        """Record on one target, or on the one that the header names."""
         label = target.label if target is not None else "its own release"
-        self._story.done("recording", f"{name} on {label}")
+        self.story.done("recording", f"{name} on {label}")
         try:
             if target is None:
-                recorded = record(base, key=self._key, story=self._story, results=self._results)
+                recorded = record(base, key=self._key, story=self.story, results=self._results)
             else:
-                with request_for(base, target, self._story) as request:
-                    recorded = record(request, key=self._key, story=self._story, results=self._results)
+                with request_for(base, target, self.story) as request:
+                    recorded = record(request, key=self._key, story=self.story, results=self._results)
         except AgentproofError as error:
             self.failures.append(f"{name} on {label}: {error.message}")
-            self._story.done("failed", error.message)
+            self.story.done("failed", error.message)
             return Attempt(label, failed=publishable(error.message))
         return Attempt(label, bundle=recorded.bundle)
 

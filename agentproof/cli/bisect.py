@@ -1,0 +1,121 @@
+"""`agentproof bisect`."""
+
+from pathlib import Path
+from typing import Literal, cast
+
+import click
+
+from ._group import examples
+from .compare import options_of, recording_options, signer_of
+
+
+@examples(
+    "agentproof bisect reproduction.py --bad 0.20.0 --good 0.24.0",
+    "agentproof bisect report.agentproof.zip --bad 0.20.0 --good 0.9.0 --good 0.24.0",
+    "agentproof bisect reproduction.py --source ../openai-agents-python --bad v0.20.0 --good main",
+)
+@click.command()
+@click.argument("reproduction", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1)
+@click.option("--bad", required=True, metavar="VERSION|REV", help="Where the violation is seen.")
+@click.option(
+    "--good",
+    multiple=True,
+    required=True,
+    metavar="VERSION|REV",
+    help="Where it is not: an older one finds the first bad, a newer one the first fixed. Once or twice.",
+)
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Search the commits of this checkout (first parents), building each one. Default: the releases.",
+)
+@click.option("--claim", metavar="ID", help="Ask about this claim alone instead of the verdict.")
+@click.option(
+    "--by",
+    type=click.Choice(["verdict", "output"]),
+    default="verdict",
+    show_default=True,
+    help="What tells good from bad: the verdict, or that the script prints what that end prints.",
+)
+@click.option("--python", metavar="VERSION|PATH", help="The Python to record on.")
+@recording_options
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Also write all recordings as one comparison bundle, to this .zip or directory.",
+)
+@click.option("--replace", is_flag=True, help="Replace what is at --output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
+def bisect(
+    reproduction: Path,
+    arguments: tuple[str, ...],
+    *,
+    bad: str,
+    good: tuple[str, ...],
+    source: Path | None,
+    claim: str | None,
+    by: str,
+    python: str | None,
+    as_of: str | None,
+    offline: bool,
+    require_isolation: str | None,
+    allow_sdk_changes: bool,
+    timeout: int,
+    key: Path | None,
+    output: Path | None,
+    replace: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Find the release (or commit) at which the verdict of REPRODUCTION changes.
+
+    REPRODUCTION is a script or a bundle. Recordings are kept, so that an interrupted search goes on
+    where it was. What cannot be judged is skipped and named.
+    """
+    from .. import _render, _render_compare
+    from .. import bisect as bisecting
+    from .. import compare as comparing
+    from ..errors import UsageError
+
+    if len(good) > 2:
+        raise UsageError("--good is given more than twice", hint="one older and one newer than --bad")
+    if claim is not None and by == "output":
+        raise UsageError("--claim and --by output exclude each other")
+    subject, *others = comparing.find_subjects(reproduction, arguments)
+    if others:
+        raise UsageError(
+            f"{reproduction}: {1 + len(others)} reproductions; bisect takes one", hint="name its script"
+        )
+    if output is not None:
+        comparing.check_place(output, replace=replace)
+    question = bisecting.Question(by=cast(Literal["verdict", "output"], by), claim=claim)
+    signer = signer_of(key)
+    options = options_of(
+        python=python,
+        as_of=as_of,
+        offline=offline,
+        require_isolation=require_isolation,
+        allow_sdk_changes=allow_sdk_changes,
+        timeout=timeout,
+    )
+    with _render.TerminalStory(quiet=quiet) as story:
+        recorder = comparing.Recorder(options, key=signer, story=story)
+        if source is None:
+            found = bisecting.bisect_releases(
+                subject, good=good, bad=bad, question=question, recorder=recorder
+            )
+        else:
+            found = bisecting.bisect_commits(
+                subject, source.resolve(), good=good, bad=bad, question=question, recorder=recorder
+            )
+    if output is not None:
+        comparing.write(comparing.packed([found.series], signer), output, replace=replace)
+    if as_json:
+        click.echo(_render_compare.bisected_json(found, written=output))
+        return
+    for line in _render_compare.render_bisected(found):
+        click.echo(line)
+    if output is not None:
+        click.echo(f"  {'wrote':<12}{output}")
