@@ -10,7 +10,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import stat
 import tempfile
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ._remove import remove_tree
 from .errors import CannotDoError, RecorderError, UsageError
 
 try:
@@ -56,30 +56,12 @@ def run_directory() -> Iterator[Path]:
                 fcntl.flock(alive, fcntl.LOCK_EX)
             yield base
     finally:
-        remove(base)
+        remove_tree(str(base))
 
 
 def _parent() -> str:
     memory = "/dev/shm"  # noqa: S108  (a directory of mode 0700 with a random name is made in it)
     return memory if os.path.isdir(memory) and os.access(memory, os.W_OK | os.X_OK) else tempfile.gettempdir()
-
-
-def remove(base: Path) -> None:
-    """Remove a tree, also one whose owner made it unreadable."""
-
-    def unlock(function: object, path: str, _: object) -> None:
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-
-    shutil.rmtree(base, onerror=unlock)
-    if base.exists():
-        shutil.rmtree(base, ignore_errors=True)
 
 
 def sweep() -> int:
@@ -90,7 +72,7 @@ def sweep() -> int:
             for entry in list(os.scandir(parent)):
                 if entry.name.startswith(_PREFIX) and _is_abandoned(entry):
                     _end_processes(entry.path)
-                    remove(Path(entry.path))
+                    remove_tree(entry.path)
                     count += 1
     return count
 

@@ -40,10 +40,11 @@ from ._confine import (
     enter_namespace,
     suppress,
 )
+from ._remove import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from ._confine import Plan
 
@@ -137,7 +138,7 @@ def _supervise(plan: "Plan", init: int, report: int, *, namespace: bool) -> int:
     if not namespace:
         _kill_descendants(lines)
     if orphaned:
-        _remove(plan["base"])
+        remove_tree(plan["base"])
     else:
         _say(lines)
     return 0
@@ -179,20 +180,6 @@ def _descendants(root: int) -> list[int]:
             found += children
             queue += children
     return found
-
-
-def _remove(base: str) -> None:
-    """Remove the run's directory after the runner was killed."""
-    import shutil  # noqa: PLC0415  (10 ms that only this path pays)
-
-    def unlock(function: "Any", path: str, _: object) -> None:  # Any: shutil's own functions
-        with suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-            function(path)
-
-    shutil.rmtree(base, onerror=unlock)
 
 
 # ---- init

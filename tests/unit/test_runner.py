@@ -5,12 +5,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from agentproof import _control, _readback, _runner
+from agentproof import _control, _readback, _remove, _runner
 from agentproof._isolation import Choice
 from agentproof.errors import RecorderError, UsageError
 from agentproof.models.manifest import Conduct
@@ -158,7 +159,7 @@ def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
     assert not copied.only_entry
     found = {str(p.relative_to(tmp_path / "copy")) for p in (tmp_path / "copy").rglob("*") if p.is_file()}
     assert found == set(copied.files)
-    _control.remove(tmp_path / "copy")
+    _remove.remove_tree(str(tmp_path / "copy"))
 
 
 @pytest.mark.parametrize("cap", ["MAX_ROOT_BYTES", "MAX_ROOT_FILES"])
@@ -172,7 +173,7 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
     copied = _control.copy_reproduction(tmp_path, "script.py", tmp_path / "copy")
     assert copied.only_entry
     assert copied.files == {"script.py": b"pass"}
-    _control.remove(tmp_path / "copy")
+    _remove.remove_tree(str(tmp_path / "copy"))
 
 
 # ---- what is left of a killed run
@@ -315,3 +316,42 @@ def test_a_stream_is_kept_up_to_its_cap_and_its_size_is_told(tmp_path: Path) -> 
     assert (found.data, found.size, found.truncated) == (b"0123456789", 13, True)
     nothing = _readback.captured(tmp_path, "as-written.stderr", kept=10)
     assert (nothing.data, nothing.size, nothing.truncated) == (b"", 0, False)
+
+
+# ---- removing what a script left
+
+
+def test_a_tree_that_is_deep_shut_and_full_of_links_is_removed_without_following_any(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("kept")
+    base = Path(tempfile.mkdtemp(dir=_control._parent()))
+    (base / "link").symlink_to(tmp_path / "kept")
+    (base / "dangling").symlink_to("nowhere")
+    (base / "not utf-8 \udcff").write_text("")
+    here = os.open(base, os.O_RDONLY)
+    shut = []
+    for _ in range(1200):  # deeper than a path can be long, and than Python recurses
+        os.mkdir("d" * 200, dir_fd=here)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        shut.append(here)
+        if len(shut) > 1:
+            os.fchmod(shut[-2], 0)
+            os.close(shut.pop(-2))
+        here = below
+    os.close(here)
+    os.close(shut.pop())
+    _remove.remove_tree(str(base))
+    assert not base.exists()
+    assert (tmp_path / "kept" / "file").read_text() == "kept"
+
+
+def test_what_cannot_be_removed_ends_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    (tmp_path / "base" / "directory").mkdir(parents=True)
+    (tmp_path / "base" / "file").write_text("")
+    monkeypatch.setattr(os, "unlink", refuse)
+    monkeypatch.setattr(os, "rmdir", refuse)
+    _remove.remove_tree(str(tmp_path / "base"))
+    assert (tmp_path / "base" / "file").exists()
