@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from . import _seal
-from ._files import write_atomic
+from . import _scratch, _seal
 from ._pythons import Interpreter
 from .errors import CannotDoError
 from .models.manifest import Package
@@ -63,11 +62,14 @@ def provide(
     packages: tuple[Package, ...],
     cache: Path,
     progress: Callable[[str], None],
-) -> None:
+) -> bool:
     """Fill the fresh directory `prefix` with the bytecode of `site_packages` and the standard library.
+
+    Whether any of it had to be compiled.
 
     The caller has verified `site_packages` just now; the interpreter itself is taken as installed.
     """
+    compiled = False
     for tree in (_library(interpreter), _environment(interpreter, packages, site_packages)):
         # What `importlib.util.cache_from_source` makes of a source's path below a pycache prefix.
         target = prefix / tree.root.relative_to(tree.root.anchor)
@@ -75,12 +77,14 @@ def provide(
         if kept is not None:
             _unpack(kept, target)
             continue
+        compiled = True
         progress(f"compiling {len(tree.sources)} files of {tree.label} (once)")
         _compile(interpreter.path, tree, prefix)
         try:
             _keep(cache, tree, _packed(target))
-        except CannotDoError:  # a read-only cache costs time, not the recording
+        except OSError:  # a read-only cache costs time, not the recording
             progress("the bytecode cannot be kept: the cache is not writable")
+    return compiled
 
 
 def _digest(facts: Iterable[object]) -> str:
@@ -165,14 +169,16 @@ def _packed(directory: Path) -> bytes:
 def _keep(cache: Path, tree: _Tree, archive: bytes) -> None:
     sealed = _seal.seal(archive, what=f"bytecode {tree.key}")
     if sealed is not None:
-        write_atomic(cache / tree.key, sealed)
+        _scratch.write(cache / tree.key, sealed)
 
 
 def _kept(cache: Path, tree: _Tree) -> bytes | None:
     try:
-        return _seal.unseal((cache / tree.key).read_bytes(), what=f"bytecode {tree.key}")
+        sealed = (cache / tree.key).read_bytes()
+        os.utime(cache / tree.key)  # what pruning goes by
     except OSError:
         return None
+    return _seal.unseal(sealed, what=f"bytecode {tree.key}")
 
 
 def _unpack(archive: bytes, target: Path) -> None:

@@ -12,7 +12,6 @@ Rules:
 
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -22,19 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from . import _bytecode, _index, _installed
+from . import _bytecode, _cache, _index, _installed, _scratch
 from ._lock import Lock
 from ._wheelfile import WheelFile, read_wheel
-from ._wheels import WheelStore
+from ._wheels import OWN_CACHES, WheelStore
 from .errors import CannotDoError
 
-try:
-    import fcntl
-except ImportError:  # Windows: leftovers are recognised by their age alone
-    fcntl = None  # type: ignore[assignment]
-
-_PREFIX: Final = "agentproof-env-"
-_ALIVE: Final = "alive"
 _SECONDS: Final = 600
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a directory of our own in it
 _PLENTY: Final = 2 * 2**30
@@ -64,8 +56,8 @@ def prepare(
         CannotDoError: a wheel is missing, uv refuses, or an installed file is not its wheel's.
     """
     started = time.monotonic()
-    sweep()
-    with _own_directory() as base:
+    sweep(store)
+    with _scratch.directory("environment", parent=_places()[0], mode=0o755) as base:
         wheels = _wheels(lock, store)
         venv = base / "venv"
         # A cache of our own: what other tools unpacked is none of our business.
@@ -74,7 +66,7 @@ def prepare(
         pycache = base / "pycache"
         pycache.mkdir()
         python = venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        _bytecode.provide(
+        compiled = _bytecode.provide(
             prefix=pycache,
             site_packages=site_packages,
             interpreter=lock.python,
@@ -82,6 +74,8 @@ def prepare(
             cache=store.cache / "bytecode",
             progress=progress,
         )
+        if compiled:  # a new lock is what makes the caches grow
+            _cache.prune(store)
         yield PreparedEnvironment(
             python=python,
             prefix=venv,
@@ -90,6 +84,11 @@ def prepare(
             installed_files=files,
             seconds=time.monotonic() - started,
         )
+
+
+def sweep(store: WheelStore) -> int:
+    """Remove what killed processes left in the places of environments and in the caches; how many things."""
+    return _scratch.sweep((*_places(), *(store.cache / name for name in OWN_CACHES)))
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,9 @@ def _build(
         return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
     except _installed.DiffersError as difference:
         progress(f"{difference.what}: building again without uv's cache")
-    shutil.rmtree(cache, ignore_errors=True)
-    shutil.rmtree(venv)
+    # uv waits there for its other processes, which a plain removal would not.
+    _index.run_uv(["cache", "clean", "--cache-dir", str(cache)], seconds=_SECONDS)
+    _scratch.remove(venv)
     _install(lock, wheels, venv, ["--no-cache"])
     try:
         return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
@@ -177,47 +177,3 @@ def _places() -> list[Path]:
             if room.f_bavail * room.f_frsize >= _PLENTY and not room.f_flag & (os.ST_NOEXEC | os.ST_RDONLY):
                 places.insert(0, _MEMORY)
     return places
-
-
-@contextmanager
-def _own_directory() -> Iterator[Path]:
-    """A new directory that others may traverse, marked as alive by a lock that dies with this process."""
-    base = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_places()[0]))
-    try:
-        base.chmod(0o755)
-        with (base / _ALIVE).open("wb") as alive:
-            if fcntl is not None:
-                fcntl.flock(alive, fcntl.LOCK_EX)
-            yield base.resolve()
-    finally:
-        _remove(base)
-
-
-def _remove(base: Path) -> None:
-    """Remove a tree, also one that was made read-only."""
-
-    def again(function: Callable[[str], object], path: str, _: object) -> None:
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700)
-            function(path)
-
-    shutil.rmtree(base, onerror=again)
-
-
-def sweep() -> int:
-    """Remove the environments of processes that were killed; how many."""
-    if fcntl is None:
-        return 0
-    count = 0
-    for base in (found for place in _places() for found in place.glob(f"{_PREFIX}*")):
-        try:
-            if base.is_symlink() or base.stat().st_uid != os.getuid():
-                continue
-            with (base / _ALIVE).open("rb") as alive:
-                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(base)
-                count += 1
-        except OSError:  # alive, half made by a living process, or just removed by another one
-            continue
-    return count

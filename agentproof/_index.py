@@ -12,9 +12,9 @@ Rules:
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import platformdirs
 
+from . import _scratch
 from .errors import CannotDoError
 
 _UV_KEEPS: Final = re.compile(
@@ -75,12 +76,12 @@ def run_uv(
     }
     variables |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     variables |= environment or {}
-    with tempfile.TemporaryDirectory(prefix="agentproof-uv-") as nowhere:
+    with _scratch.directory("uv") as nowhere:
         for name, text in (files or {}).items():
-            Path(nowhere, name).write_text(text, "utf-8")
+            nowhere.joinpath(name).write_text(text, "utf-8")
         try:
             done = subprocess.run(
-                [_uv(), *arguments],
+                [*_dying_with_us(), _uv(), *arguments],
                 input=stdin.encode(),
                 capture_output=True,
                 check=False,
@@ -99,6 +100,16 @@ def run_uv(
         stdout=done.stdout.decode(errors="replace"),
         stderr=without_credentials(done.stderr.decode(errors="replace")),
     )
+
+
+@cache
+def _dying_with_us() -> tuple[str, ...]:
+    """A prefix that ends the child when this process is killed, where util-linux is installed."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    if setpriv is None:
+        return ()
+    done = subprocess.run([setpriv, "--help"], capture_output=True, check=False)
+    return (setpriv, "--pdeathsig", "KILL", "--") if b"--pdeathsig" in done.stdout else ()
 
 
 @cache

@@ -1,12 +1,11 @@
 """Locks that were made before: as of a past day they never change, so they need no index again."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import _seal
-from ._files import write_atomic
-from .errors import CannotDoError
+from . import _scratch, _seal
 from .models._wire import Sha256, Text, Wire
 from .models.manifest import Date, Package, Platform, Target
 
@@ -46,7 +45,9 @@ def digest(parts: Iterable[str]) -> str:
 def load(cache: Path, key: Key) -> Record | None:
     """The lock that was kept for that key, if it is as it was written."""
     try:
-        sealed = _path(cache, key).read_bytes()
+        path = _path(cache, key)
+        sealed = path.read_bytes()
+        os.utime(path)  # what pruning goes by
     except OSError:
         return None
     data = _seal.unseal(sealed, what="lock")
@@ -60,8 +61,8 @@ def keep(cache: Path, record: Record) -> bool:
     if sealed is None:
         return False
     try:
-        write_atomic(_path(cache, record.key), sealed)
-    except CannotDoError:  # a read-only cache costs time, not the recording
+        _scratch.write(_path(cache, record.key), sealed)
+    except OSError:  # a read-only cache costs time, not the recording
         return False
     return True
 

@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,10 +23,12 @@ from typing import Final, Literal
 
 import platformdirs
 
-from . import _seal
-from ._files import write_atomic
+from . import _scratch, _seal
 from .errors import CannotDoError
 from .models._wire import Text, Wire
+
+OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built")
+"""Directories below the cache's root that agentproof itself writes to; `uv` beside them is uv's."""
 
 _PROVENANCE: Final = "provenance"
 _CHUNK: Final = 2**20
@@ -129,23 +130,16 @@ class WheelStore:
             raise ValueError(f"not a wheel's file name: {name}")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            directory = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.root))
-        except OSError as error:
-            raise CannotDoError(
-                f"the wheel store {self.root} cannot be written: {error.strerror}",
-                hint="point AGENTPROOF_CACHE_DIR to a directory of yours",
-            ) from error
-        incoming = Incoming(directory / name)
-        try:
-            yield incoming
-            self._enter(incoming, provenance)
+            with _scratch.directory("wheel", parent=self.root) as base:
+                (base / "entry").mkdir()
+                incoming = Incoming(base / "entry" / name)
+                yield incoming
+                self._enter(incoming, provenance)
         except OSError as error:
             raise CannotDoError(
                 f"the wheel store {self.root} cannot be written: {error.strerror}",
                 hint="make room (`agentproof cache prune`), or point AGENTPROOF_CACHE_DIR elsewhere",
             ) from error
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
     def _enter(self, incoming: "Incoming", provenance: Provenance) -> None:
         sha256 = _digest(incoming.path)
@@ -155,7 +149,7 @@ class WheelStore:
         known = self.provenance(sha256)
         if self.get(sha256) is not None:
             if provenance.origin == "index" and known != provenance:
-                write_atomic(final / _PROVENANCE, _sealed(provenance, sha256))
+                _scratch.write(final / _PROVENANCE, _sealed(provenance, sha256))
         else:
             incoming.path.chmod(0o644)
             incoming.path.with_name(_PROVENANCE).write_bytes(_sealed(provenance, sha256))
@@ -231,13 +225,11 @@ def _replace_directory(source: Path, final: Path) -> None:
             if not final.exists():
                 raise
             # Move the damaged one aside first: a directory cannot be replaced while it has entries.
-            aside = Path(tempfile.mkdtemp(prefix=".aside-", dir=final.parent))
-            try:
+            with (
+                _scratch.directory("aside", parent=final.parent) as aside,
+                contextlib.suppress(FileNotFoundError),
+            ):
                 os.rename(final, aside / "old")
-            except FileNotFoundError:
-                pass  # another process was faster
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
         else:
             return
     raise CannotDoError(f"cannot replace {final}", hint="run again")

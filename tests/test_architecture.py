@@ -57,7 +57,9 @@ LAYERS: list[set[str]] = [
         "_wheels",
     },
     {
+        "_agent",
         "_assemble",
+        "_holdings",
         "_observe",
         "_place",
         "_results",

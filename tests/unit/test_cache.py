@@ -1,0 +1,131 @@
+"""The cache is listed and kept within bounds; leftovers of killed processes go."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agentproof import _cache, _scratch
+from agentproof._wheels import Provenance, WheelStore
+from tests.wheels import make_wheel
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WheelStore:
+    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
+    return WheelStore(tmp_path / "cache")
+
+
+def _add(store: WheelStore, version: str, *, hours: float) -> str:
+    """Add a wheel that was last used some hours ago."""
+    name, data = make_wheel(version=version)
+    path = store.add(data, name=name, provenance=Provenance(origin="index", project="demo"))
+    moment = time.time() - hours * HOUR
+    os.utime(path.with_name("provenance"), (moment, moment))
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_it_lists_the_least_recently_used_first(store: WheelStore) -> None:
+    _add(store, "1.0", hours=2)
+    _add(store, "2.0", hours=5)
+    _scratch.write(store.cache / "locks" / "abc", b"lock")
+    listed = _cache.list_cache(store)
+    assert [(item.kind, item.label, item.origin) for item in listed] == [
+        ("wheel", "demo-2.0-py3-none-any.whl", "index"),
+        ("wheel", "demo-1.0-py3-none-any.whl", "index"),
+        ("lock", "abc", None),
+    ]
+    assert all(item.size > 0 for item in listed)
+
+
+def test_pruning_removes_the_least_recently_used_until_the_rest_fits(store: WheelStore) -> None:
+    old, new = _add(store, "1.0", hours=9), _add(store, "2.0", hours=5)
+    size = sum(item.size for item in _cache.list_cache(store))
+    pruned = _cache.prune(store, max_bytes=size - 1)
+    assert [item.label for item in pruned.items] == ["demo-1.0-py3-none-any.whl"]
+    assert pruned.size > 0
+    assert store.get(old) is None
+    assert store.get(new) is not None
+    assert [path.name for path in store.root.iterdir()] == [new]
+
+
+def test_pruning_removes_what_was_not_used_for_long(store: WheelStore) -> None:
+    _add(store, "1.0", hours=50)
+    kept = _add(store, "2.0", hours=5)
+    _cache.prune(store, unused_for=48 * HOUR)
+    assert [item.path.parent.name for item in _cache.list_cache(store)] == [kept]
+
+
+def test_what_may_be_in_use_stays_whatever_the_bound(store: WheelStore) -> None:
+    _add(store, "1.0", hours=0.5)
+    assert _cache.prune(store, max_bytes=0, unused_for=0).items == ()
+
+
+def test_using_a_wheel_makes_it_recent(store: WheelStore) -> None:
+    sha256 = _add(store, "1.0", hours=9)
+    assert store.get(sha256) is not None
+    assert _cache.prune(store, max_bytes=0).items == ()
+
+
+KILLED = """
+import os, pathlib, signal, sys, tempfile
+from agentproof import _scratch
+place = pathlib.Path(sys.argv[1])
+if sys.argv[2] == "directory":
+    with _scratch.directory("test", parent=place) as base:
+        (base / "deep").mkdir()
+        (base / "deep").chmod(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+elif sys.argv[2] == "unmarked":
+    _scratch.open = open
+    _scratch.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    with _scratch.directory("test", parent=place):
+        pass
+else:
+    _scratch.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    _scratch.write(place / "file", b"data")
+"""
+
+
+@pytest.mark.parametrize("what", ["directory", "unmarked", "file"])
+def test_what_a_killed_process_left_is_swept(tmp_path: Path, what: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), what], check=False)
+    assert done.returncode == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    assert _scratch.sweep([tmp_path]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_living_process_uses_is_not_swept(tmp_path: Path) -> None:
+    with _scratch.directory("test", parent=tmp_path) as base:
+        assert _scratch.sweep([tmp_path]) == 0
+        assert base.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_left_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "agentproof-tmp-notes").mkdir()
+    (tmp_path / "agentproof-run-1-x").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    assert _scratch.sweep([tmp_path, tmp_path / "missing"]) == 0
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _scratch.write(tmp_path / "file", b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        _scratch.write(tmp_path / "file", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"old"
