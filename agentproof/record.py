@@ -13,10 +13,12 @@ from packaging.utils import canonicalize_name
 
 from . import _lock, _pythons, _runner, _wheels, signing
 from ._assemble import Assembled
-from ._files import write_atomic
+from ._files import read_bounded, write_atomic
+from ._limits import MAX_WHEEL_BYTES
 from ._observe import Conditions, Reproduction, Story, observe, read_reproduction
 from ._place import Place, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
+from ._wheelfile import read_wheel
 from .errors import CannotDoError, UsageError
 from .models.header import Header
 from .models.manifest import Manifest, Origin
@@ -150,6 +152,8 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
         CannotDoError: the index cannot be reached or lacks what is needed.
     """
     target, others = _requirements(request, reproduction.header)
+    if request.wheel is not None:
+        _refuse_other_project(request.wheel)
     interpreter = _pythons.find(request.python, requires=reproduction.requires)
     story.working(f"locking {target or request.wheel} for CPython {interpreter.version}")
     lock = _lock.lock(
@@ -166,11 +170,6 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
         store=_wheels.default_store(),
         progress=story.working,
     )
-    if canonicalize_name(lock.target.name) not in TARGETS:
-        raise UsageError(
-            f"{lock.target.wheel} is {lock.target.name}, which the recorder does not know",
-            hint=f"it records {', '.join(TARGETS)}",
-        )
     served = {"index": "as served by the index", "file": "a file", "checkout": "built from a checkout"}
     story.done(
         "target",
@@ -180,6 +179,16 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
     day = f", as of {lock.as_of}" if lock.as_of else ""
     story.done("locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{day}")
     return lock
+
+
+def _refuse_other_project(wheel: Path) -> None:
+    """Before anything is resolved, so that the error is about the wheel and not about its dependencies."""
+    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="wheel"), wheel.name)
+    if file.name not in TARGETS:
+        raise UsageError(
+            f"{wheel} is a wheel of {file.name}, which the recorder does not know",
+            hint=f"it records {', '.join(TARGETS)}",
+        )
 
 
 def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[str, ...]]:
