@@ -51,16 +51,20 @@ class PublicKey:
     raw: bytes
 
     @property
+    def blob(self) -> bytes:
+        """The key as SSH sends it (RFC 8709, section 4)."""
+        return _TYPE_BLOB + struct.pack(">I", _RAW_LENGTH) + self.raw
+
+    @property
     def line(self) -> str:
         """The OpenSSH public key line, without a comment."""
-        blob = _TYPE_BLOB + struct.pack(">I", _RAW_LENGTH) + self.raw
-        return f"{KEY_TYPE} {base64.b64encode(blob).decode('ascii')}"
+        return f"{KEY_TYPE} {base64.b64encode(self.blob).decode('ascii')}"
 
     @cached_property
     def fingerprint(self) -> str:
         """As `ssh-keygen -l` prints it."""
-        blob = base64.b64decode(self.line.split(" ")[1])
-        return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode("ascii").rstrip("=")
+        digest = hashlib.sha256(self.blob).digest()
+        return "SHA256:" + base64.b64encode(digest).decode("ascii").rstrip("=")
 
     @property
     def short(self) -> str:

@@ -57,12 +57,12 @@ LAYERS: list[set[str]] = [
         "_wheels",
     },
     {
-        "_agent",
         "_assemble",
         "_holdings",
         "_observe",
         "_place",
         "_results",
+        "_signer",
         "_targets",
         "bisect",
         "compare",

@@ -176,6 +176,15 @@ def test_what_is_no_private_key_is_named(tmp_path: Path) -> None:
         signing.load_private_key(tmp_path / "absent")
 
 
+def test_an_encrypted_openssh_key_opens_with_its_passphrase(tmp_path: Path) -> None:
+    private = ed25519.Ed25519PrivateKey.generate()
+    path = _write(tmp_path / "key", private, b"open sesame")
+    opened = signing.load_private_key(path, passphrase=lambda _name: b"open sesame")
+    assert opened.public.raw == private.public_key().public_bytes_raw()
+    with pytest.raises(TrustError, match="does not open"):
+        signing.load_private_key(path, passphrase=lambda _name: b"wrong")
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed here")
 def test_openssh_reads_our_keys_and_we_read_its_own(tmp_path: Path) -> None:
     tool = shutil.which("ssh-keygen") or ""
