@@ -6,24 +6,28 @@ Rules:
 2. The wheel is built by the project's own build backend, by uv, from a copy that is thrown away, with
    SOURCE_DATE_EPOCH at the commit's time, so that one commit gives one wheel where the backend allows.
    A backend is code of the checkout: it runs as the user, like `uv build` does.
-3. A wheel of a commit is kept, sealed, in the cache; a changed working tree is built each time.
+3. The built wheel's files are the tree's, byte for byte: a file that the build changed, left out or took
+   from elsewhere stops it. What the build adds of its own (a version file) is let through; a recording
+   that loads it is not called the checkout's by `check --source`.
+4. Changes that are not committed are never built unasked.
+5. A wheel of a commit is kept, sealed, in the cache; a changed working tree is built each time.
 """
 
+import contextlib
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from . import _git, _index, _seal
-from ._files import write_atomic
+from . import _git, _index, _scratch, _seal
 from ._git import Commit
+from ._held_trees import Tree, compare_tree, directory_tree, git_tree
 from ._pythons import Interpreter
 from ._wheels import WheelStore
-from .errors import CannotDoError, UsageError
+from .errors import BundleError, CannotDoError, UsageError
 from .models.manifest import Origin
 
 _BUILD_SECONDS: Final = 600
@@ -75,21 +79,27 @@ def built(
     directory: Path,
     revision: str | None,
     *,
+    dirty: bool = False,
     interpreter: Interpreter,
     store: WheelStore,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Built]:
-    """The wheel of a commit, or of the working tree where `revision` is None.
+    """The wheel of a commit; without `revision` of HEAD, or with `dirty` of the working tree as it stands.
 
     Raises:
-        UsageError: there is no such checkout or commit.
-        CannotDoError: it cannot be built.
+        UsageError: there is no such checkout or commit, or it has changes and `dirty` was not given.
+        CannotDoError: it cannot be built, or what is built is not what the tree holds.
     """
     commit = _git.resolve(directory, revision or "HEAD")
-    dirty = revision is None and bool(_git.changes(directory, commit))
+    changed = _git.changes(directory, commit) if revision is None else ()
+    if changed and not dirty:
+        raise UsageError(
+            f"{directory} has changes that are not committed: {_some(changed)}",
+            hint=f"commit them, name a commit ({directory.name}@HEAD), or give --dirty",
+        )
+    dirty = bool(changed)
     origin = Origin(kind="checkout", commit=commit.id, tree=commit.tree, dirty=True if dirty else None)
-    with tempfile.TemporaryDirectory(prefix="agentproof-build-") as name:
-        base = Path(name)
+    with _scratch.directory("build") as base:
         kept = store.cache / "built" / f"{commit.id}-{interpreter.minor}"
         if not dirty and (found := _kept(kept, base / "kept")):
             yield Built(found, origin)
@@ -100,19 +110,42 @@ def built(
             for path, place in _git.working_files(directory).items():
                 (source / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(place, source / path)
+            tree = directory_tree(source, label=directory.name)
+            # Read now: the backend may write into its copy.
+            tree = replace(tree, identity={path: tree.identity(path) for path in tree.paths}.get)
         else:
-            _git.export(directory, commit, source)
+            tree = git_tree(directory.name, _git.export(directory, commit, source))
         wheel = _build(source, base / "dist", commit, interpreter, store.cache / "uv")
+        _hold_to_tree(wheel, tree)
         if not dirty:
             _keep(kept, wheel)
         yield Built(wheel, origin)
+
+
+def _hold_to_tree(wheel: Path, tree: Tree) -> None:
+    """Refuse a wheel with other files than the tree's."""
+    try:
+        compared = compare_tree(wheel.read_bytes(), wheel.name, tree, loaded=())
+    except BundleError as error:
+        raise CannotDoError(f"what was built is no sound wheel: {error}") from error
+    if compared.differing or not compared.same:
+        raise CannotDoError(
+            f"{wheel.name} is not what {tree.label} holds: {_some(compared.differing) or 'no file of it'}",
+            hint="build the wheel yourself and give it with --wheel",
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, cache: Path) -> Path:
     settings = _index.index_settings()
     done = _index.run_uv(
         [
-            *("build", "--wheel", "--quiet", "--no-sources", "--out-dir", str(out)),
+            *("build", "--wheel", "--no-sources", "--out-dir", str(out)),
             *("--python", str(interpreter.path), "--cache-dir", str(cache), str(source)),
         ],
         environment={**settings.environment, "SOURCE_DATE_EPOCH": str(commit.time)},
@@ -147,4 +180,5 @@ def _keep(place: Path, wheel: Path) -> None:
     data = wheel.name.encode("ascii") + b"\n" + wheel.read_bytes()
     sealed = _seal.seal(data, what=f"built {place.name}")
     if sealed is not None:
-        write_atomic(place, sealed)
+        with contextlib.suppress(OSError):  # a read-only cache costs time, not the recording
+            _scratch.write(place, sealed)

@@ -23,6 +23,7 @@ from typing import Final
 
 from . import _bytecode, _cache, _index, _installed, _scratch
 from ._lock import Lock
+from ._remove import remove_tree
 from ._wheelfile import WheelFile, read_wheel
 from ._wheels import OWN_CACHES, WheelStore
 from .errors import CannotDoError
@@ -132,7 +133,7 @@ def _build(
         progress(f"{difference.what}: building again without uv's cache")
     # uv waits there for its other processes, which a plain removal would not.
     _index.run_uv(["cache", "clean", "--cache-dir", str(cache)], seconds=_SECONDS)
-    _scratch.remove(venv)
+    remove_tree(str(venv))
     _install(lock, wheels, venv, ["--no-cache"])
     try:
         return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])

@@ -7,7 +7,6 @@ hold the process id, for the moment before the lock is taken and for systems wit
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ._remove import remove_tree
 from .errors import CannotDoError
 
 try:
@@ -50,7 +50,7 @@ def directory(what: str, *, parent: Path | None = None, mode: int = 0o700) -> It
                 fcntl.flock(alive, fcntl.LOCK_EX)
             yield base
     finally:
-        remove(base)
+        remove_tree(str(base))
 
 
 def write(path: Path, data: bytes) -> None:
@@ -101,7 +101,7 @@ def _abandoned(entry: os.DirEntry[str]) -> bool:
         marked = os.path.join(entry.path, _ALIVE)
         if _held(marked) if os.path.exists(marked) else _runs(entry.name):
             return False
-        remove(Path(entry.path))
+        remove_tree(entry.path)
         return True
     if not stat.S_ISREG(status.st_mode) or _runs(entry.name) or _held(entry.path):
         return False
@@ -133,18 +133,3 @@ def _runs(name: str) -> bool:
     except OSError:
         return True
     return True
-
-
-def remove(base: Path) -> None:
-    """Remove a tree, also one that was made read-only."""
-
-    def again(function: object, path: str, _: object) -> None:
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.chmod(path, 0o700)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-
-    shutil.rmtree(base, onerror=again)

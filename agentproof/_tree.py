@@ -1,4 +1,4 @@
-"""Git's names for contents, recomputed from the contents themselves: blobs, trees, and a wheel's share.
+"""Git's names for contents, recomputed from the contents themselves: blobs and trees.
 
 Pure: a mapping path → blob comes in, from whatever read it. A blob id names bytes, a tree id names
 modes, names and blobs; neither is believed, both are recomputed by their definition
@@ -56,46 +56,3 @@ def tree_id(files: Mapping[str, Blob], *, like: str) -> str:
 
 def _bytes(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
-
-
-@dataclass(frozen=True)
-class Share:
-    """How a wheel's files and a tree's files compare."""
-
-    prefix: str
-    """Where in the tree the wheel's files lie, such as `src/`; empty for the top."""
-    same: int
-    """Files that are the tree's, byte for byte."""
-    changed: tuple[str, ...]
-    """Files of the wheel that differ from the tree's file of that place."""
-    added: tuple[str, ...]
-    """Files of the wheel that the tree does not have."""
-
-
-def compare_wheel(contents: Mapping[str, bytes], files: Mapping[str, Blob]) -> Share:
-    """Compare a wheel's files (without its `.dist-info`) with a tree.
-
-    A project's packages lie in one directory of its tree, mostly `src/` or the top: the one below which
-    most of the wheel's files are found as they are.
-    """
-    places: dict[str, list[str]] = {}
-    for path in files:
-        places.setdefault(path.rpartition("/")[2], []).append(path)
-    counts: dict[str, int] = {}
-    for path in contents:
-        for place in places.get(path.rpartition("/")[2], ()):
-            if place == path or place.endswith(f"/{path}"):
-                prefix = place.removesuffix(path)
-                counts[prefix] = counts.get(prefix, 0) + 1
-    # The shortest of the best, so that the choice does not depend on order.
-    prefix = min(counts, key=lambda text: (-counts[text], len(text), text), default="")
-    same, changed, added = 0, [], []
-    for path, data in sorted(contents.items()):
-        blob = files.get(prefix + path)
-        if blob is None or blob.mode not in (FILE, EXECUTABLE):
-            added.append(path)
-        elif object_id("blob", data, like=blob.id) != blob.id:
-            changed.append(path)
-        else:
-            same += 1
-    return Share(prefix=prefix, same=same, changed=tuple(changed), added=tuple(added))

@@ -1,6 +1,6 @@
-"""Git's ids, recomputed; a wheel's files against a tree's."""
+"""Git's ids, recomputed."""
 
-from agentproof._tree import EXECUTABLE, FILE, Blob, compare_wheel, object_id, tree_id
+from agentproof._tree import EXECUTABLE, FILE, Blob, object_id, tree_id
 
 SHA1 = "0" * 40
 SHA256 = "0" * 64
@@ -32,26 +32,3 @@ def test_a_directory_sorts_as_if_its_name_ended_in_a_slash() -> None:
 
 def test_a_mode_changes_the_tree() -> None:
     assert tree_id({"a": _blob(b"a")}, like=SHA1) != tree_id({"a": _blob(b"a", EXECUTABLE)}, like=SHA1)
-
-
-def test_a_wheels_files_are_found_below_src() -> None:
-    contents = {"demo/__init__.py": b"", "demo/deep/a.py": b"a\n"}
-    tree = {f"src/{path}": _blob(data) for path, data in contents.items()} | {"README.md": _blob(b"")}
-    share = compare_wheel(contents, tree)
-    assert (share.prefix, share.same, share.changed, share.added) == ("src/", 2, (), ())
-
-
-def test_a_copy_elsewhere_in_the_tree_does_not_distract() -> None:
-    contents = {"demo/__init__.py": b"", "demo/a.py": b"a\n"}
-    tree = {f"src/{path}": _blob(data) for path, data in contents.items()}
-    tree |= {"examples/demo/__init__.py": _blob(b"other")}
-    assert compare_wheel(contents, tree).prefix == "src/"
-
-
-def test_what_the_build_changed_and_added_is_named() -> None:
-    contents = {"demo/__init__.py": b"", "demo/a.py": b"changed\n", "demo/_version.py": b"v\n"}
-    tree = {"demo/__init__.py": _blob(b""), "demo/a.py": _blob(b"a\n")}
-    share = compare_wheel(contents, tree)
-    assert (share.prefix, share.same) == ("", 1)
-    assert share.changed == ("demo/a.py",)
-    assert share.added == ("demo/_version.py",)
