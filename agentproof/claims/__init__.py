@@ -13,15 +13,28 @@ from typing import Any
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
 from . import (
+    agent_tool_output,
     approval_respected,
+    blocked_stays_out,
     call_output_linkage,
     disabled_never_runs,
     exactly_once,
+    failed_run_span_error,
+    guardrails_reported,
     json_keeps_types,
+    llm_hooks_complete,
+    no_python_repr,
+    nothing_after_end,
+    result_in_session,
+    result_integrity,
     round_trip,
     script_completed,
+    session_is_its_log,
     state_integrity,
+    stream_ends,
     stream_parity,
+    stream_tells_result,
+    told_once,
     turn_has_cause,
 )
 from ._evidence import Evidence, View
@@ -32,15 +45,28 @@ INVARIANTS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.NAME: kind
         for kind in (
+            agent_tool_output,
             approval_respected,
+            blocked_stays_out,
             call_output_linkage,
             disabled_never_runs,
             exactly_once,
+            failed_run_span_error,
+            guardrails_reported,
             json_keeps_types,
+            llm_hooks_complete,
+            no_python_repr,
+            nothing_after_end,
+            result_in_session,
+            result_integrity,
             round_trip,
             script_completed,
+            session_is_its_log,
             state_integrity,
+            stream_ends,
             stream_parity,
+            stream_tells_result,
+            told_once,
             turn_has_cause,
         )
     }

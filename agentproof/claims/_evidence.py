@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 
 from ..models._wire import Sha256
 from ..models.diff import Change, diff
-from ..models.events import Event, RecorderFailed, ScriptEnded, StateRestored
+from ..models.events import Event, RecorderFailed, ScriptEnded, SessionUsed, StateRestored
 from ..models.manifest import EventRef
 from ..models.trace import Mode, Trace
 from ._items import Key, items_of, key_of
 from ._order import Order
 from ._runs import Run, runs_of
+from ._sessions import Stores, added_by
 from ._states import Lineage, StateLine, comparable, lines_of
+from ._threads import Threads
 
 E = TypeVar("E", bound=Event)
 
@@ -64,12 +66,23 @@ class View:
         return Lineage(self.runs, self.states)
 
     @cached_property
+    def stores(self) -> Stores:
+        return Stores(self.of(SessionUsed))
+
+    @cached_property
+    def threads(self) -> Threads:
+        return Threads(self.top, self.lineage, self.stores)
+
+    @cached_property
     def supplied(self) -> Counter[Key]:
-        """The items that the script itself handed in, as often as it did: inputs of top-level runs, and what
-        the states that it restored hold as their original input."""
+        """The items that the script itself handed in, as often as it did: inputs of top-level runs, what it
+        stored in sessions, and what the states that it restored hold as their original input."""
         keys = [key_of(item) for run in self.top for item in items_of(run.started.input)]
-        for event in self.of(StateRestored):
-            document = self._state(event.snapshot)
+        for event in self.of(SessionUsed):
+            if not event.by_sdk:
+                keys += [key_of(item) for item in added_by(event)]
+        for restored in self.of(StateRestored):
+            document = self._state(restored.snapshot)
             original = document.get("original_input") if isinstance(document, dict) else None
             keys += [key_of(item) for item in items_of(original)]
         return Counter(keys)

@@ -2,8 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..models.events import Event, ModelAnswered, ModelCalled, RunEnded, RunStarted, ToolEnded, ToolStarted
+from ..models.events import (
+    Event,
+    HandoffMade,
+    ModelAnswered,
+    ModelCalled,
+    RunEnded,
+    RunStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from ._items import Item, call_id_of, is_call, items_of
 
 
@@ -105,30 +115,26 @@ def times_asked(runs: Iterable[Run], call_id: str) -> int:
 
 
 _FILTERS = frozenset(
-    {
-        "call_model_input_filter",
-        "handoff_input_filter",
-        "session_input_callback",
-        "nest_handoff_history",
-        "conversation_id",
-        "previous_response_id",
-        "auto_previous_response_id",
-        "server_managed",
-    }
+    {"call_model_input_filter", "handoff_input_filter", "session_input_callback", "server_managed"}
 )
 """Settings under which items may be left out or kept elsewhere on purpose."""
 
 
 def filters_items(run: Run) -> bool:
     """Whether this run, or one around it, is set up to leave items out or to keep them at a server."""
-    return any(
-        isinstance(one.started.settings, dict) and any(one.started.settings.get(name) for name in _FILTERS)
-        for one in run.owners()
+    return any(setting(one, name) for one in run.owners() for name in _FILTERS) or any(
+        call.previous_response_id is not None or call.conversation_id is not None
+        for call in run.model_calls()
     )
 
 
-def has_handoff(run: Run) -> bool:
-    """Whether another agent took over in this run, or may have: a handoff can filter what it passes on."""
-    if run.ended is not None and run.ended.last_agent is not None:
-        return run.ended.last_agent != run.started.agent
-    return any(call.handoffs for call in run.model_calls())
+def filters_handoff(run: Run) -> bool:
+    """Whether the run was handed over by a handoff that may filter or nest what it passes on."""
+    handed = any(isinstance(event, HandoffMade) for event in run.events)
+    return handed and any(call.handoff_filters for call in run.model_calls())
+
+
+def setting(run: Run, name: str) -> Any:  # Any: a value
+    """One of the flags of the run's configuration; None where it is not set."""
+    settings = run.started.settings
+    return settings.get(name) if isinstance(settings, dict) else None

@@ -5,10 +5,11 @@ around it, was resumed from held an approval for it: by that state's own operati
 or result that it was made from; (2) a call whose last decision there was a rejection does not run;
 (3) a function call whose last decision there was an approval runs once the state is resumed, if that
 run returns: in it, in a run inside it, or in an earlier run of the same state; and it is not asked
-for again. A call id that the model gave again in the meantime is another call. Left out: contexts
-that carry approvals of their own (RunContextWrapper), tools with an approval callback (shell,
-apply_patch, custom tools), calls on whose tool a sticky decision the other way followed, and calls
-that the state said were executed when it was born.
+for again. A call id that the model gave again in the meantime is another call. Left out: runs under
+a context that carries approvals of its own (a RunContextWrapper, or one that the script decided on),
+tools with an approval callback (shell, apply_patch, custom tools), calls that a tool's input
+guardrail looked at, calls on whose tool a sticky decision the other way followed, and calls that the
+state said were executed when it was born.
 
 Sites: starts of a tool that needs approval; decided calls of states that a run was resumed from.
 
@@ -19,7 +20,7 @@ From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487 (3
 
 from collections.abc import Iterator
 
-from ..models.events import Event, StateDecided, ToolStarted
+from ..models.events import ContextDecided, Event, GuardrailRan, StateDecided, ToolStarted
 from ..models.manifest import Finding
 from ._approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ._evidence import Evidence, View
@@ -46,8 +47,11 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 def _starts(view: View) -> Iterator[Finding | None]:
     """Part 1: one item for each start that is judged."""
+    decided_on_context = any(event.decision == "approve" for event in view.of(ContextDecided))
     for run in view.runs.values():
         if any("RunContextWrapper" in (owner.started.context or "") for owner in run.owners()):
+            continue
+        if decided_on_context:
             continue
         lines = [view.states[o.started.state] for o in run.owners() if o.started.state is not None]
         for start in run.tools_started():
@@ -82,12 +86,25 @@ def _resumed(view: View) -> Iterator[Finding | None]:
         for call, decision in last_decisions(line, before=run.started).items():
             if decision.decision == "reject":
                 yield _rejected(run, call, decision, view)
-            elif run.returned and is_function_call(line, view, decision) and not _executed(line, call, view):
+            elif run.returned and _must_run(run, line, decision, view):
                 yield _approved(run, line, call, decision, view)
 
 
-def _executed(line: StateLine, call: str, view: View) -> bool:
-    return line.birth is not None and was_executed(view.state(line.birth.snapshot), call)
+def _must_run(run: Run, line: StateLine, decision: StateDecided, view: View) -> bool:
+    """Whether an approved call can be expected to run: it is one of a function tool, it was not executed
+    when the state was born, and no guardrail refused it."""
+    call = decision.call_id or ""
+    if not is_function_call(line, view, decision):
+        return False
+    if line.birth is not None and was_executed(view.state(line.birth.snapshot), call):
+        return False
+    return not any(
+        isinstance(event, GuardrailRan)
+        and event.guardrail_kind == "tool_input"
+        and event.call_id in (None, call)
+        for one in run.tree()
+        for event in one.events
+    )
 
 
 def _rejected(run: Run, call: str, decision: StateDecided, view: View) -> Finding | None:

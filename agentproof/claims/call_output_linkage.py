@@ -1,10 +1,12 @@
-"""What a model is told and what a result holds pairs each tool call with one output.
+"""Model inputs, results and sessions pair each tool call with one output.
 
-Rule: in every model input, and in the new items of a finished result, each tool call stands once,
-before exactly one output, and each output has its call. Items that the script itself supplied are
-excused for presence, not for order, and a call may occur as often as the model gave its id in the runs
-that this one continues plus as often as the script supplied it. Left out: conversations that the
-server manages, runs whose configuration filters items, and handoffs that may filter them.
+Rule: in every model input, in the new items and the `to_input_list()` of a finished result, and in the
+session after a top-level run, each tool call stands once, before exactly one output, and each output has
+its call. Items that the script itself supplied are excused for presence, not for order. A call may occur
+as often as the model gave its id in runs that share a session or a line of states, plus as often as the
+script supplied it. That a session is complete is asked only of calls of this line of states, and only
+once the run waits for nothing. Left out: conversations that the server manages, runs and handoffs that
+filter or nest what they pass on, and sessions that the script itself popped or cleared.
 
 Sites: tool calls and outputs looked at.
 
@@ -15,14 +17,14 @@ From: openai/openai-agents-python#2171, #4147, #4324, #4615.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..models.events import Event
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import CALLS, OUTPUTS, Item, Key, answer_to, is_call, is_output, items_of, key_of, raw_of
 from ._outcome import Outcome, Scope, outcome
-from ._runs import Run, filters_items, has_handoff
+from ._runs import Run, filters_handoff, filters_items
 
 NAME = "call-output-linkage"
 VERSION = 1
@@ -31,79 +33,91 @@ NEEDS = frozenset({"models", "runs"})
 
 
 @dataclass(frozen=True)
-class _Excuse:
-    """What explains an item that stands alone or more than once."""
+class _Place:
+    """Where items stand, and what explains one that stands alone or more than once."""
 
-    supplied: Counter[Key]
-    asked: Counter[Key]
-
-    def times(self, key: Key) -> int:
-        return max(1, self.supplied[key] + self.asked[key])
+    name: str
+    event: Event
+    items: list[Item]
+    supplied: Counter[Key] = field(default_factory=Counter)
+    complete: frozenset[Key] | None = None
+    """The calls that must have an output; None means all of them."""
 
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge every model input and every result of the one trace."""
+    """Judge every place of the one trace."""
     view = evidence.view
     sites = 0
     found: list[Finding] = []
     for run in view.runs.values():
-        if filters_items(run) or has_handoff(run) or _lacks_origin(run, view):
+        if filters_items(run) or filters_handoff(run) or _lacks_origin(run, view):
             continue
-        excuse = _excuse(run, view)
-        for event, items in _places(run):
-            sites += sum(1 for item in items if is_call(item) or is_output(item))
-            unpaired = _unpaired(items, excuse)
-            found += [_finding(code, key, event, run, view) for code, key in unpaired]
+        asked = view.threads.asked(run)
+        for place in _places(run, view):
+            sites += sum(1 for item in place.items if is_call(item) or is_output(item))
+            found += [
+                Finding(
+                    code=code,
+                    events=view.refs(place.event),
+                    run=run.label,
+                    call_id=key[1],
+                    subject=place.name,
+                )
+                for code, key in _unpaired(place, asked)
+            ]
     return outcome(sites=sites, because=_first_of_each(found))
 
 
 def _lacks_origin(run: Run, view: View) -> bool:
-    """Whether the run goes on from a state of which the recorder may have missed where it came from."""
-    return "states" in view.failed_parts and any(one.started.state is not None for one in run.owners())
+    """Whether the run goes on from something of which the recorder may have missed where it came from."""
+    return ("states" in view.failed_parts and any(one.started.state for one in run.owners())) or (
+        "sessions" in view.failed_parts and run.top().started.session is not None
+    )
 
 
-def _places(run: Run) -> Iterator[tuple[Event, list[Item]]]:
+def _places(run: Run, view: View) -> Iterator[_Place]:
     for call in run.model_calls():
-        yield call, items_of(call.input)
-    if run.finished and run.ended is not None and run.started.state is None:
-        yield run.ended, [raw_of(item) for item in items_of(run.ended.items)]
+        yield _Place("the model input", call, items_of(call.input), view.supplied)
+    end = run.ended
+    if end is None:
+        return
+    if run.finished and run.started.state is None:
+        yield _Place("the result", end, [raw_of(item) for item in items_of(end.items)])
+        yield _Place("to_input_list()", end, items_of(end.input_list), view.supplied)
+    if run.parent is not None or end.session is None or not isinstance(end.session_after, list):
+        return
+    if not view.stores.of(end.session).cut_by_script():
+        line = [run, *view.lineage.before(run)]
+        own = frozenset(key_of(item) for top in line for one in top.tree() for _, item in one.asked_calls())
+        complete = own if run.finished else frozenset[Key]()
+        yield _Place("the session", end, items_of(end.session_after), view.supplied, complete)
 
 
-def _excuse(run: Run, view: View) -> _Excuse:
-    top = run.top()
-    line = [*top.tree(), *(one for earlier in view.lineage.before(top) for one in earlier.tree())]
-    asked: Counter[Key] = Counter()
-    for one in line:
-        for _, item in one.asked_calls():
-            asked[key_of(item)] += 1
-            asked[answer_to(key_of(item))] += 1
-    return _Excuse(view.supplied, asked)
-
-
-def _unpaired(items: Iterable[Item], excuse: _Excuse) -> Iterator[tuple[str, Key]]:
+def _unpaired(place: _Place, asked: Counter[Key]) -> Iterator[tuple[str, Key]]:
     times: Counter[Key] = Counter()
     first: dict[Key, int] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(place.items):
         if is_call(item) or is_output(item):
             key = key_of(item)
             times[key] += 1
-            first.setdefault(key, place)
+            first.setdefault(key, position)
     for key, count in times.items():
-        if count > excuse.times(key):
+        if count > max(1, place.supplied[key] + asked[key]):
             yield "occurs_again", key
         if key[0] in OUTPUTS:
             call = (OUTPUTS[key[0]], *key[1:])
             if call in first and first[call] > first[key]:
                 yield "output_before_call", key
-            elif call not in first and not excuse.supplied[key]:
+            elif call not in first and not place.supplied[key]:
                 yield "output_without_call", key
-        elif key[0] in CALLS and answer_to(key) not in first and not excuse.supplied[key]:
+        elif _must_be_answered(key, place) and answer_to(key) not in first:
             yield "call_without_output", key
 
 
-def _finding(code: str, key: Key, event: Event, run: Run, view: View) -> Finding:
-    place = "the model input" if event is not run.ended else "the result"
-    return Finding(code=code, events=view.refs(event), run=run.label, call_id=key[1], subject=place)
+def _must_be_answered(key: Key, place: _Place) -> bool:
+    if key[0] not in CALLS or place.supplied[key]:
+        return False
+    return place.complete is None or key in place.complete
 
 
 def _first_of_each(found: Iterable[Finding]) -> Iterator[Finding]:

@@ -1,13 +1,13 @@
 """A tool output that has structure keeps it in a state's JSON.
 
-Rule: where the script makes a state from a result, or asks such a state for its JSON, an output of a
-tool in that result that is a mapping, a list, a model, a dataclass, a number or a boolean (or holds
-one) has not become text at the same place in that JSON. Left out: what JSON has no form for (enums,
+Rule: where the script makes, decides, restores or serialises a state, an output of a tool that is a
+mapping, a list, a model, a dataclass, a number or a boolean in the live state (or holds one) has not
+become text at the same place in its JSON. Left out: what JSON has no form for (enums,
 dates, paths, sets, exceptions, unknown objects).
 
 Sites: outputs of tools found in both.
 
-Not observed: no state was made from a result that holds a tool's output.
+Not observed: no state held a tool's output.
 
 From: openai/openai-agents-python#4339.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..models.diff import Change
-from ..models.events import StateMade, StateSerialised
+from ..models.events import StateDecided, StateMade, StateRestored, StateSerialised
 from ..models.manifest import Finding
 from ..models.values import from_state
 from ._evidence import Evidence, View
@@ -26,9 +26,11 @@ from ._outcome import Outcome, Scope, outcome, short
 NAME = "json-keeps-types"
 VERSION = 1
 SCOPE: Scope = "each"
-NEEDS = frozenset({"runs", "states"})
+NEEDS = frozenset({"states"})
 
-_Pair = tuple[StateMade | StateSerialised, str, Any, Any]  # Any: values
+_Looked = StateMade | StateRestored | StateSerialised | StateDecided
+
+_Pair = tuple[_Looked, str, Any, Any]  # Any: values
 """An event, a call, its live output, and what the JSON holds for it."""
 
 _FORMLESS = ({"name", "value"}, {"text"}, {"iso"}, {"seconds"}, {"args"}, {"name"}, {"items"})
@@ -36,7 +38,7 @@ _FORMLESS = ({"name", "value"}, {"text"}, {"iso"}, {"seconds"}, {"args"}, {"name
 
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge every state of the one trace that was made from a result."""
+    """Judge every state of the one trace."""
     view = evidence.view
     pairs = [
         (event, call, live[call], written)
@@ -65,20 +67,15 @@ def _violations(pairs: Iterable[_Pair], view: View) -> Iterator[Finding]:
         )
 
 
-def _seen(view: View) -> Iterator[tuple[StateMade | StateSerialised, dict[str, Any]]]:
-    """Each moment at which a state's JSON was seen, with the live outputs of the result behind it."""
-    ended = {run.ended.result: run.ended for run in view.runs.values() if run.ended is not None}
-    for line in view.states.values():
-        if not isinstance(line.birth, StateMade) or line.birth.result not in ended:
-            continue
-        items = items_of(ended[line.birth.result].items)
-        live = {
-            call: item.get("output")
-            for item in items
-            if item.get("type") == "tool_call_output_item" and (call := call_id_of(raw_of(item)))
-        }
-        yield line.birth, live
-        for event in line.serialised:
+def _seen(view: View) -> Iterator[tuple[_Looked, dict[str, Any]]]:
+    """Each moment at which a state's JSON was seen, with the live outputs of that state."""
+    for event in view.events:
+        if isinstance(event, StateMade | StateRestored | StateSerialised | StateDecided):
+            live = {
+                call: item.get("output")
+                for item in items_of(event.live)
+                if (call := call_id_of(item)) is not None
+            }
             yield event, live
 
 

@@ -1,11 +1,12 @@
 """The same script, plain and streamed, comes to the same.
 
 Rule: the top-level runs of both modes are compared in their order, where one was plain and the other
-streamed and both were given the same: how they ended, tools with arguments and outputs, interruptions,
-final output, last agent, new items, and what the models were told. The comparison stops at the first
-run that differs, or that was given something else. Left out: usage, generated ids, timing, cancelled
-runs and streams that the consumer left, and after an input guardrail's tripwire what the model was
-asked (a race). It says that the modes differ, not which of them is wrong.
+streamed and both were given the same: how they ended, tools with arguments and outputs, handoffs,
+interruptions, final output, last agent, guardrail lists, new items, what the models were told, and the
+session afterwards. The comparison stops at the first run that differs, or that was given something
+else. Left out: usage, generated ids, timing, cancelled runs and streams that the consumer left, and
+after an input guardrail's tripwire what the model was asked (a race). It says that the modes differ,
+not which of them is wrong.
 
 Sites: pairs of runs that were compared.
 
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..models._wire import encode
+from ..models.events import HandoffMade
 from ..models.manifest import Finding
 from ..models.projection import GENERATED_ID
 from ._evidence import Evidence, View
@@ -79,7 +81,7 @@ def _differences(one: Run, other: Run, plain: View, streamed: View) -> Iterator[
         for name in ("tools", "outputs", "model inputs"):
             del first[name], second[name]
     for name in first:
-        if encode(first[name]) != encode(second[name]):
+        if name in second and encode(first[name]) != encode(second[name]):
             before, after = _shortest_difference(first[name], second[name])
             yield Finding(
                 code="modes_differ",
@@ -103,15 +105,31 @@ def _summary(run: Run) -> Summary:
         "error": end.error.type if end and end.error else None,
         "tools": sorted(map(_masked, starts), key=encode),
         "outputs": sorted(map(_masked, outputs), key=encode),
+        "handoffs": [
+            [e.from_agent, e.to_agent] for one in tree for e in one.events if isinstance(e, HandoffMade)
+        ],
         "interruptions": sorted(
             ([e.tool, e.call_id, e.arguments] for e in (end.interruptions if end else ())), key=encode
         ),
         "final output": _masked(end.final_output if end else None),
         "last agent": end.last_agent if end else None,
+        "guardrails": _guardrails(end.guardrails if end else None),
         "new items": [_item(item) for item in items_of(end.items if end else None)],
         "model inputs": sorted(told, key=encode),
     }
+    if end is not None and isinstance(end.session_after, list):
+        summary["session"] = [list(key_of(item)) for item in items_of(end.session_after)]
     return {name: _masked(value) for name, value in summary.items()}
+
+
+def _guardrails(lists: Any) -> Any:  # Any: values
+    """The lists by kind, each in one order: guardrails run in parallel."""
+    if not isinstance(lists, dict):
+        return lists
+    return {
+        kind: sorted(listed, key=encode) if isinstance(listed, list) else listed
+        for kind, listed in lists.items()
+    }
 
 
 def _item(item: Any) -> Any:  # Any: an item of a result, which holds the model's raw item

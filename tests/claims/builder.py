@@ -155,9 +155,9 @@ class Script:
         )
         return result
 
-    def made(self, result: str | None, document: Json) -> str:
+    def made(self, result: str | None, document: Json, **fields: Json) -> str:
         """`result.to_state()`."""
-        return self._born("state.made", document, result=result)
+        return self._born("state.made", document, result=result, **fields)
 
     def restored(self, document: Json, *, as_is: Json = None) -> str:
         """`RunState.from_json(document)`, which gives `as_is` where it is not the same."""
@@ -171,9 +171,10 @@ class Script:
         self.add(kind, state=state, snapshot=self.digest(document), **fields)
         return state
 
-    def serialised(self, state: str) -> Json:
+    def serialised(self, state: str, **fields: Json) -> Json:
         """`state.to_json()`."""
-        self.add("state.serialised", state=state, form="json", snapshot=self.digest(self.now[state]))
+        snapshot = self.digest(self.now[state])
+        self.add("state.serialised", state=state, form="json", snapshot=snapshot, **fields)
         return json.loads(json.dumps(self.now[state]))
 
     def decide(
@@ -217,10 +218,10 @@ class Script:
                     snapshot=self.digest(document),
                 )
 
-    def model(self, run: str, given: Json, *output: Json) -> None:
+    def model(self, run: str, given: Json, *output: Json, **fields: Json) -> None:
         """The model is asked with `given` and answers with `output`."""
         call = self.label("M")
-        self.add("model.called", run=run, call=call, model="m:M", streamed=False, input=given)
+        self.add("model.called", run=run, call=call, model="m:M", streamed=False, input=given, **fields)
         self.add("model.answered", run=run, call=call, output=list(output))
 
     def tool(
@@ -231,15 +232,40 @@ class Script:
         fields.setdefault("arguments", {})
         self.add("tool.started", run=run, agent="a", tool=tool, call_id=call_id, **fields)
         if output is not None:
-            self.add(
-                "tool.ended",
-                run=run,
-                agent="a",
-                tool=tool,
-                call_id=call_id,
-                output=output,
-                output_type="builtins:str",
-            )
+            self.tool_ends(run, call_id, tool, output)
+
+    def tool_ends(self, run: str, call_id: str, tool: str, output: Json) -> None:
+        """A tool gives its output."""
+        self.add(
+            "tool.ended",
+            run=run,
+            agent="a",
+            tool=tool,
+            call_id=call_id,
+            output=output,
+            output_type="builtins:str",
+        )
+
+    def knows_hooks(self, hooks: Json) -> None:
+        """The release that the script imports has these hooks."""
+        (imported,) = (event for event in self._events if event["kind"] == "sdk.imported")
+        if hooks is not None:
+            imported["hooks"] = hooks
+
+    def stores(self, session: str, *items: Json, by_sdk: bool = True, **fields: Json) -> None:
+        """`session.add_items(items)`."""
+        self.session(session, "add_items", items=list(items), by_sdk=by_sdk, **fields)
+
+    def session(self, session: str, operation: str, **fields: Json) -> None:
+        """Any operation on a session."""
+        fields.setdefault("by_sdk", True)
+        self.add(
+            "session.used",
+            session=session,
+            operation=operation,
+            session_class="agents.memory:Session",
+            **fields,
+        )
 
     def exit(self, **fields: Json) -> "Script":
         """The script ends."""

@@ -127,6 +127,8 @@ def test_runs_that_filter_items_or_leave_them_to_a_server_are_not_judged(fields:
 def test_a_handoff_may_filter_what_it_passes_on() -> None:
     script = Script()
     run = script.run()
+    script.model(run, "go", function_call("h", "transfer_to_b"), handoff_filters=["transfer_to_b"])
+    script.add("handoff.made", run=run, from_agent="a", to_agent="b")
     script.model(run, [function_output()], message("done"))
     script.end(run, last_agent="b")
     assert evaluate("call-output-linkage", script.exit()).status == "not_observed"

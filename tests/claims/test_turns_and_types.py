@@ -79,10 +79,9 @@ def _state_of(live: object, written: object) -> Script:
     """A state made from a result whose tool gave `live`, and which writes `written`."""
     script = Script()
     run = script.run()
-    item = {"type": "tool_call_output_item", "raw": function_output("c1"), "output": live}
-    result = script.end(run, items=[item])
     kept = {"type": "tool_call_output_item", "raw_item": function_output("c1"), "output": written}
-    script.made(result, state_json(generated_items=[kept]))
+    outputs = [{"call_id": "c1", "output": live, "output_type": "m:T"}]
+    script.made(script.end(run), state_json(generated_items=[kept]), live=outputs)
     return script.exit()
 
 
@@ -119,17 +118,15 @@ def test_what_keeps_its_form_or_has_none_in_json_is_silent(live: object, written
 
 def test_the_json_that_the_script_asks_for_is_looked_at_too() -> None:
     script = Script()
-    item = {"type": "tool_call_output_item", "raw": function_output("c1"), "output": [MODEL]}
-    result = script.end(script.run(), items=[item])
     kept = {"type": "tool_call_output_item", "raw_item": function_output("c1"), "output": [{"x": 1}]}
-    state = script.made(result, state_json(generated_items=[kept]))
+    outputs = [{"call_id": "c1", "output": [MODEL], "output_type": "m:T"}]
+    state = script.made(script.end(script.run()), state_json(generated_items=[kept]), live=outputs)
     script.now[state]["generated_items"][0]["output"] = ["Point(x=1, y=2)"]
-    script.serialised(state)
+    script.serialised(state, live=outputs)
     assert evaluate("json-keeps-types", script.exit()).status == "violated"
 
 
-def test_a_result_of_which_no_state_is_made_is_not_observed() -> None:
+def test_a_state_without_outputs_is_not_observed() -> None:
     script = Script()
-    item = {"type": "tool_call_output_item", "raw": function_output("c1"), "output": [MODEL]}
-    script.end(script.run(), items=[item])
+    script.made(script.end(script.run()), state_json())
     assert evaluate("json-keeps-types", script.exit()).status == "not_observed"

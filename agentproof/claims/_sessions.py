@@ -1,0 +1,59 @@
+"""Sessions of a trace: which labels name one store, and what was put into each.
+
+Two session objects of one id over one database file are one store; any other session is its own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..models.events import SessionUsed
+from ._items import Item, Key, items_of, key_of
+
+_IN_MEMORY = (None, "", ":memory:")
+
+
+@dataclass(eq=False)
+class Store:
+    """One place where items are kept."""
+
+    name: str
+    used: list[SessionUsed] = field(default_factory=list)
+
+    def added(self) -> set[Key]:
+        """What was added without an error, by anybody."""
+        return {key_of(item) for event in self.used for item in added_by(event)}
+
+    def cut_by_script(self) -> bool:
+        """Whether the script took items out itself."""
+        return any(
+            event.operation in ("pop_item", "clear_session") and not event.by_sdk for event in self.used
+        )
+
+
+def added_by(event: SessionUsed) -> list[Item]:
+    """The items that this operation added; none where it failed or is another one."""
+    if event.operation != "add_items" or event.error is not None:
+        return []
+    return items_of(event.items)
+
+
+class Stores:
+    """All stores, by the labels of the session objects over them."""
+
+    def __init__(self, used: Iterable[SessionUsed]) -> None:
+        self._names: dict[str, str] = {}
+        self._stores: dict[str, Store] = {}
+        for event in used:
+            name = event.session
+            if event.database not in _IN_MEMORY and event.session_id is not None:
+                name = f"{event.database}#{event.session_id}"
+            self._names.setdefault(event.session, name)
+            self.of(event.session).used.append(event)
+
+    def of(self, label: str) -> Store:
+        """The store behind a session object; an empty one where it was never used."""
+        name = self._names.get(label, label)
+        return self._stores.setdefault(name, Store(name))
+
+    def all(self) -> list[Store]:
+        return list(self._stores.values())

@@ -1,0 +1,79 @@
+"""Hooks around model calls are called.
+
+Rule: where the release has `on_llm_start` and `on_llm_end`, each model call of a run is told to the run's
+hooks once before and, if it was answered, once after; and to the agent's own hooks where every agent of
+the run has some. Left out: what is missing after a guardrail's tripwire, which may cut in between.
+
+Sites: hooks that must have been called.
+
+Not observed: no run called its model, or the release has no such hooks.
+
+From: openai/openai-agents-python#1619.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..models.events import HookCalled, SdkImported
+from ..models.manifest import Finding
+from ._evidence import Evidence, View
+from ._outcome import Outcome, Scope, outcome
+from ._runs import Run
+
+NAME = "llm-hooks-complete"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"hooks", "models", "runs"})
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every run of the one trace."""
+    view = evidence.view
+    imported = view.of(SdkImported)
+    known: Any = imported[0].hooks if imported else None  # Any: a value
+    judged = [one for run in view.runs.values() for one in _counts(run, known)]
+    return outcome(sites=len(judged), because=_violations(judged, view))
+
+
+_Count = tuple[Run, str, str, int, int]
+"""A run, a scope, a hook, how often it had to be called, and how often it was."""
+
+
+def _counts(run: Run, known: Any) -> Iterator[_Count]:  # Any: a value
+    calls, answers = len(run.model_calls()), len(run.answers())
+    if not calls or run.ended is None or run.ended.outcome not in ("returned", "raised"):
+        return
+    told = [event for event in run.events if isinstance(event, HookCalled)]
+    own = {
+        event.agent_has_hooks for event in told if event.scope == "run" and event.agent_has_hooks is not None
+    }
+    for scope in ("run", "agent"):
+        if scope == "agent" and own != {True}:
+            continue
+        names = known.get(scope) if isinstance(known, dict) else None
+        for hook, wanted in (("on_llm_start", calls), ("on_llm_end", answers)):
+            if isinstance(names, list) and hook in names:
+                times = sum(1 for event in told if (event.scope, event.hook) == (scope, hook))
+                yield run, scope, hook, wanted, times
+
+
+def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:
+    for run, scope, hook, wanted, times in judged:
+        if times == wanted or run.ended is None:
+            continue
+        tripped = run.ended.error is not None and run.ended.error.type.endswith("TripwireTriggered")
+        if tripped and times < wanted:
+            continue
+        yield Finding(
+            code="called_otherwise",
+            events=view.refs(run.ended),
+            run=run.label,
+            subject=f"{hook} of the {scope}'s hooks",
+            before=wanted,
+            after=times,
+        )
+
+
+def explain(finding: Finding) -> str:
+    """Which hook was called how often."""
+    return f"run {finding.run}: {finding.subject} was due {finding.before} times and called {finding.after}"

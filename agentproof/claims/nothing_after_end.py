@@ -1,0 +1,86 @@
+"""When a run is over, nothing of it goes on.
+
+Rule: before a run ends by returning or raising, all that it began has ended: tools that gave an output,
+coroutines of the script that returned, model calls, and writes to a session. What the run did not wait
+for stands beside its end in the partial order, not before it. Left out: what runs in a thread, which
+nothing can stop; coroutines that were cancelled or gave nothing; and runs that were cancelled or left.
+
+Sites: runs that returned or raised.
+
+Not observed: no run ended.
+
+From: openai/openai-agents-python#2584.
+"""
+
+from collections.abc import Iterator
+
+from ..models.events import BodyReturned, BodyStarted, Event, ModelCalled, SessionUsed, ToolEnded, ToolStarted
+from ..models.manifest import Finding
+from ._evidence import Evidence, View
+from ._outcome import Outcome, Scope, outcome
+from ._runs import Run
+
+NAME = "nothing-after-end"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"hooks", "models", "runs"})
+
+_NAMES = {
+    ToolStarted: "tool_started",
+    ToolEnded: "tool_ended",
+    ModelCalled: "model_called",
+    BodyReturned: "body_returned",
+    SessionUsed: "session_written",
+}
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every top-level run that ended by itself in the one trace."""
+    view = evidence.view
+    ended = [run for run in view.top if run.ended is not None and run.ended.outcome in ("returned", "raised")]
+    found = (finding for run in ended for finding in _violations(run, view))
+    return outcome(sites=len(ended), because=found)
+
+
+def _violations(run: Run, view: View) -> Iterator[Finding]:
+    if run.ended is None:
+        return
+    frames = {
+        event.frame: event for one in run.tree() for event in one.events if isinstance(event, BodyStarted)
+    }
+    for one in run.tree():
+        for event in one.events:
+            if _goes_on(event, frames) and not view.happens_before(event, run.ended):
+                yield Finding(
+                    code=_NAMES[type(event)],
+                    events=view.refs(run.ended, event),
+                    run=run.label,
+                    tool=event.tool if isinstance(event, ToolStarted | ToolEnded) else None,
+                    call_id=event.call_id if isinstance(event, ToolStarted | ToolEnded) else None,
+                    subject=event.function if isinstance(event, BodyReturned) else None,
+                )
+
+
+def _goes_on(event: Event, frames: dict[str, BodyStarted]) -> bool:
+    match event:
+        case ToolStarted() | ToolEnded() | ModelCalled():
+            return True
+        case SessionUsed():
+            return event.operation != "get_items"
+        case BodyReturned():
+            begun = frames.get(event.frame)
+            return begun is not None and not begun.thread and event.value is not None
+        case _:
+            return False
+
+
+def explain(finding: Finding) -> str:
+    """What went on."""
+    what = {
+        "tool_started": f"tool {finding.tool} started for {finding.call_id}",
+        "tool_ended": f"tool {finding.tool} went on for {finding.call_id}",
+        "model_called": "a model was called",
+        "body_returned": f"{finding.subject} of the script went on",
+        "session_written": "a session was written",
+    }[finding.code]
+    return f"run {finding.run} ended without waiting: {what}"

@@ -1,0 +1,78 @@
+"""A returned result stays as it is.
+
+Rule: the final output, the items, the interruptions, the guardrail lists and the usage of a result are the
+same whenever it is looked at later. Left out: streams that the consumer left or cancelled; usage where a
+run context was passed on by the script, which counts on purpose; and what changed after a run was resumed
+from a state made from that very result.
+
+Sites: results that were still used later (a state was made from them, or they were seen changed).
+
+Not observed: no result was used later.
+
+From: openai/openai-agents-python#4519.
+"""
+
+from collections.abc import Iterator
+
+from ..models.diff import diff
+from ..models.events import ResultObserved, StateMade
+from ..models.manifest import Finding
+from ._evidence import Evidence, View
+from ._outcome import Outcome, Scope, outcome, short
+from ._runs import Run
+
+NAME = "result-integrity"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"results", "runs"})
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every result of the one trace."""
+    view = evidence.view
+    looks = [look for look in view.of(ResultObserved) if _is_judged(look, view)]
+    later = {event.result for event in view.of(StateMade)} | {look.result for look in looks}
+    results = {run.ended.result for run in view.runs.values() if run.ended is not None and run.returned}
+    return outcome(sites=len(later & results), because=_violations(looks, view))
+
+
+def _is_judged(look: ResultObserved, view: View) -> bool:
+    run = view.runs.get(look.of_run)
+    return run is not None and run.returned and not _goes_on(run, look, view)
+
+
+def _goes_on(run: Run, look: ResultObserved, view: View) -> bool:
+    """Whether a run was resumed from a state of this result before the look."""
+    return any(
+        isinstance(line.birth, StateMade)
+        and line.birth.result == look.result
+        and any(not view.happens_before(look, one.started) for one in line.runs)
+        for line in view.states.values()
+    )
+
+
+def _violations(looks: list[ResultObserved], view: View) -> Iterator[Finding]:
+    told: set[tuple[str, str]] = set()
+    shared = any("RunContextWrapper" in (run.started.context or "") for run in view.runs.values())
+    for look in looks:
+        for change in diff(look.before, look.now):
+            if (look.result, change.pointer) in told or (shared and change.pointer.startswith("/usage")):
+                continue
+            told.add((look.result, change.pointer))
+            sides = {}
+            for name, part in (("before", change.before), ("after", change.after)):
+                value = None if not isinstance(part, str | int | list | dict) else short(part)
+                if value is not None:
+                    sides[name] = value
+            yield Finding(
+                code="changed",
+                events=view.refs(look),
+                run=look.of_run,
+                pointer=change.pointer,
+                **sides,
+            )
+
+
+def explain(finding: Finding) -> str:
+    """Whose result changed."""
+    return f"the result of run {finding.run} changed after it had been returned"

@@ -1,0 +1,211 @@
+"""Rules about sessions: positive and silent cases."""
+
+import pytest
+
+from tests.claims.builder import Script, evaluate, function_call, function_output, message, told
+
+# call-output-linkage, in sessions
+
+
+def _with_session(after: list[object], **end: object) -> Script:
+    """A run that calls call_1 and leaves `after` in its session."""
+    script = Script()
+    run = script.run(session="D1")
+    script.model(run, "go", function_call())
+    script.model(run, [function_call(), function_output()], message("done"))
+    script.end(run, session="D1", session_after=after, **end)  # type: ignore[arg-type] # fields of any type
+    return script.exit()
+
+
+def test_a_session_that_keeps_a_call_without_its_output_is_violated() -> None:
+    script = _with_session([message("go", "user"), function_call()])
+    assert told("call-output-linkage", script) == ["in the session of run R1, call call_1 has no output"]
+
+
+def test_a_session_may_wait_for_an_output_while_its_run_does() -> None:
+    script = _with_session([message("go", "user"), function_call()], waits_for=["call_1"])
+    assert evaluate("call-output-linkage", script).because == ()
+
+
+def test_a_session_may_hold_open_calls_of_another_line() -> None:
+    script = _with_session([function_call("old"), function_call(), function_output()])
+    assert evaluate("call-output-linkage", script).because == ()
+
+
+def test_a_session_that_the_script_popped_is_not_judged() -> None:
+    script = Script()
+    run = script.run(session="D1")
+    script.model(run, "go", function_call())
+    script.session("D1", "pop_item", by_sdk=False)
+    script.end(run, session="D1", session_after=[function_call()])
+    assert evaluate("call-output-linkage", script.exit()).because == ()
+
+
+def test_runs_on_one_session_may_use_an_id_again() -> None:
+    script = Script()
+    for _ in range(2):
+        run = script.run(session="D1")
+        script.model(run, "go", function_call())
+        held = [function_call(), function_output()] * 2
+        script.model(run, held, message("done"))
+        script.end(run, session="D1", session_after=held)
+    assert evaluate("call-output-linkage", script.exit()).because == ()
+
+
+def test_what_the_script_stored_itself_is_excused() -> None:
+    script = Script()
+    script.stores("D1", function_output("old"), by_sdk=False)
+    run = script.run(session="D1")
+    script.model(run, [function_output("old")], message("done"))
+    script.end(run, session="D1", session_after=[function_output("old")])
+    assert evaluate("call-output-linkage", script.exit()).because == ()
+
+
+# result-in-session
+
+CALL_ITEM = {"type": "tool_call_item", "raw": function_call()}
+OUTPUT_ITEM = {"type": "tool_call_output_item", "raw": function_output()}
+
+
+def test_an_item_of_the_result_that_was_not_stored_is_violated() -> None:
+    script = _with_session([function_call()], items=[CALL_ITEM, OUTPUT_ITEM])
+    assert told("result-in-session", script) == [
+        "the function_call_output of call_1 in the result of run R1 was not stored in its session"
+    ]
+
+
+def test_items_that_were_added_or_are_still_there_hold() -> None:
+    script = Script()
+    run = script.run(session="D1")
+    script.stores("D1", function_call())
+    script.end(run, session="D1", session_after=[function_output()], items=[CALL_ITEM, OUTPUT_ITEM])
+    outcome = evaluate("result-in-session", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 2)
+
+
+def test_two_objects_over_one_database_are_one_store() -> None:
+    script = Script()
+    run = script.run(session="D1")
+    for session in ("D1", "D2"):
+        script.session(session, "get_items", session_id="s", database="<work>/s.db", result=[])
+    script.stores("D2", function_call(), session_id="s", database="<work>/s.db")
+    script.end(run, session="D1", session_after=[], items=[CALL_ITEM])
+    assert evaluate("result-in-session", script.exit()).status == "holds"
+
+
+def test_an_addition_that_failed_does_not_count() -> None:
+    script = Script()
+    run = script.run(session="D1")
+    script.stores("D1", function_call(), error={"type": "sqlite3:OperationalError", "message": "locked"})
+    script.end(run, session="D1", session_after=[], items=[CALL_ITEM])
+    assert evaluate("result-in-session", script.exit()).status == "violated"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [{"outcome": "raised"}, {"waits_for": ["call_1"]}, {"session_after": None}, {"session": None}],
+    ids=["raised", "waits", "unread", "no session"],
+)
+def test_runs_that_need_not_have_stored_all_are_not_observed(end: dict[str, object]) -> None:
+    script = Script()
+    run = script.run(session="D1")
+    fields = {"session": "D1", "session_after": [], "items": [CALL_ITEM], **end}
+    script.end(run, **fields)  # type: ignore[arg-type] # fields of any type
+    assert evaluate("result-in-session", script.exit()).status == "not_observed"
+
+
+def test_a_server_that_keeps_the_conversation_is_not_judged() -> None:
+    script = Script()
+    run = script.run(session="D1", settings={"server_managed": True})
+    script.end(run, session="D1", session_after=[], items=[CALL_ITEM])
+    assert evaluate("result-in-session", script.exit()).status == "not_observed"
+
+
+# blocked-stays-out
+
+
+def _blocked(kind: str, after: list[object], before: list[object] | None = None) -> Script:
+    """A run whose answer a guardrail refused."""
+    script = Script()
+    run = script.run(session="D1", session_before=before)
+    script.model(run, "go", message("SECRET"))
+    error = {"type": f"agents.exceptions:{kind}GuardrailTripwireTriggered", "message": ""}
+    script.end(run, "raised", error=error, session="D1", session_after=after)
+    return script
+
+
+@pytest.mark.parametrize("kind", ["Output", "Input"])
+def test_a_refused_answer_in_the_session_is_violated(kind: str) -> None:
+    script = _blocked(kind, [message("go", "user"), message("SECRET")]).exit()
+    assert told("blocked-stays-out", script) == ["'SECRET', blocked in run R1, is in the session of run R1"]
+
+
+def test_a_refused_answer_in_the_next_request_is_violated() -> None:
+    script = _blocked("Output", [])
+    run = script.run(session="D1")
+    script.model(run, [message("SECRET")], message("done"))
+    script.end(run, session="D1", session_after=[])
+    assert told("blocked-stays-out", script.exit()) == [
+        "'SECRET', blocked in run R1, is in the model input of run R2"
+    ]
+
+
+def test_what_was_there_before_or_is_said_again_is_silent() -> None:
+    script = _blocked("Output", [message("SECRET")], [message("SECRET")]).exit()
+    assert evaluate("blocked-stays-out", script).because == ()
+    script = _blocked("Output", [])
+    run = script.run(session="D1")
+    script.model(run, "again", message("SECRET"))
+    script.end(run, session="D1", session_after=[message("SECRET")])
+    assert evaluate("blocked-stays-out", script.exit()).status == "holds"
+
+
+def test_another_error_blocks_nothing() -> None:
+    script = _blocked("Other", [message("SECRET")]).exit()
+    assert evaluate("blocked-stays-out", script).status == "not_observed"
+
+
+# session-is-its-log
+
+
+def test_a_session_that_loses_items_is_violated() -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"), message("b"))
+    script.session("D1", "get_items", result=[message("b")])
+    assert told("session-is-its-log", script.exit()) == [
+        "reading session D1 gave 1 items; 2 were stored and not removed"
+    ]
+
+
+def test_a_pop_that_gives_nothing_is_violated() -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"))
+    script.session("D1", "pop_item")
+    assert evaluate("session-is-its-log", script.exit()).status == "violated"
+
+
+def test_a_session_that_keeps_what_was_stored_holds() -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"), message("b"), message("c"))
+    script.session("D1", "get_items", limit=2, result=[message("b"), message("c")])
+    script.session("D1", "pop_item", result=message("c"))
+    script.session("D1", "get_items", result=[message("a", "user"), message("b")])
+    script.session("D1", "clear_session")
+    script.session("D1", "get_items", result=[])
+    outcome = evaluate("session-is-its-log", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 4)
+
+
+def test_a_session_that_held_something_before_the_script_is_not_judged() -> None:
+    script = Script()
+    script.session("D1", "get_items", result=[message("old")])
+    script.stores("D1", message("a", "user"))
+    script.session("D1", "get_items", result=[message("old"), message("a", "user")])
+    assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
+
+
+def test_nothing_is_judged_after_an_operation_that_failed() -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"), error={"type": "builtins:OSError", "message": ""})
+    script.session("D1", "get_items", result=[message("a", "user")])
+    assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
