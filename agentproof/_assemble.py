@@ -11,6 +11,7 @@ from . import __version__, judge
 from ._canonical import Canonical, agreement, canonicalise, generated_ids
 from ._lock import Lock
 from ._runner import RawRecording
+from ._secrets import Redactor, Wanted
 from .errors import RecorderError, UsageError
 from .models import manifest, pylock
 from .models._wire import Sha256
@@ -43,6 +44,8 @@ class Recipe:
     header: Header
     wheel: bytes
     allow_sdk_changes: bool = False
+    redact: Wanted | None = None
+    """What to take out of the recording; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,11 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
         UsageError: a file of the reproduction has a name that a bundle keeps for itself.
     """
-    canonical = {mode: _canonical(mode, [repeat[mode] for repeat in repeats]) for mode in repeats[0]}
+    redactors: list[Redactor] = []
+    canonical = {
+        mode: _canonical(mode, [repeat[mode] for repeat in repeats], recipe.redact, redactors)
+        for mode in repeats[0]
+    }
     states: dict[Sha256, bytes] = {}
     for each, _ in canonical.values():
         states.update(each.states)
@@ -101,6 +108,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
+        redactions=sum(redactor.count for redactor in redactors) if recipe.redact is not None else None,
         judgement=judge.judge(
             traces=traces,
             state=state,
@@ -123,7 +131,11 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     return Assembled(document, Bundle(manifest=document.to_bytes(), members=members, attestations={}))
 
 
-def _canonical(mode: Mode, raw: Sequence[RawRecording]) -> tuple[Canonical, manifest.Recording]:
+def _canonical(
+    mode: Mode, raw: Sequence[RawRecording], redact: Wanted | None, redactors: list[Redactor]
+) -> tuple[Canonical, manifest.Recording]:
+    """The first of the repeats, and how the others compare; its redactor is added to `redactors`."""
+    own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
     all_of_them = [
@@ -134,9 +146,11 @@ def _canonical(mode: Mode, raw: Sequence[RawRecording]) -> tuple[Canonical, mani
             streams={"stdout": each.stdout, "stderr": each.stderr},
             paths=each.paths,
             shared_ids=shared,
+            redact=redactor,
         )
-        for each in raw
+        for each, redactor in zip(raw, own, strict=True)
     ]
+    redactors += [redactor for redactor in own[:1] if redactor is not None]
     first = all_of_them[0]
     compared = [agreement(first, other) for other in all_of_them[1:]]
     words: list[Agreement] = [word for word, _ in compared]

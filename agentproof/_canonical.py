@@ -15,7 +15,7 @@ Rules:
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -66,11 +66,13 @@ def canonicalise(
     streams: Mapping[Literal["stdout", "stderr"], Captured],
     paths: Mapping[str, str],
     shared_ids: frozenset[str],
+    redact: Callable[[str], str] | None = None,
 ) -> Canonical:
     """The canonical trace of one run.
 
     `ending` is a `script.ended` body for a process that died before it could write its own;
-    `shared_ids` are the ids that this recording shares with its repeat (see `generated_ids`).
+    `shared_ids` are the ids that this recording shares with its repeat (see `generated_ids`);
+    `redact` takes secrets out of a text.
 
     Raises:
         RecorderError: the events are not what the recorder writes (a cycle, a dangling edge, a
@@ -78,7 +80,7 @@ def canonicalise(
     """
     graph = _Graph(events, ending)
     order = graph.linear_extension()
-    writer = _Writer(paths, shared_ids)
+    writer = _Writer(paths, shared_ids, redact)
     shapes = [writer.event(graph.events[node]) for node in order]
     place = {node: index for index, node in enumerate(order, start=1)}
     for shape, node in zip(shapes, order, strict=True):
@@ -225,7 +227,10 @@ def _set_predecessors(shapes: list[dict[str, Any]], before: list[list[int]]) -> 
 class _Writer:
     """Turns raw events into the wire's shape, numbering what has to be numbered on the way."""
 
-    def __init__(self, paths: Mapping[str, str], shared_ids: frozenset[str]) -> None:
+    def __init__(
+        self, paths: Mapping[str, str], shared_ids: frozenset[str], redact: Callable[[str], str] | None
+    ) -> None:
+        self._redact = redact
         self.states: dict[Sha256, bytes] = {}
         self._labels: dict[str, str] = {}
         self._letters: dict[str, int] = {}
@@ -288,6 +293,8 @@ class _Writer:
         return part
 
     def _text(self, text: str) -> str:
+        if self._redact is not None:
+            text = self._redact(text)
         for path, token in self._paths:
             if path in text:
                 text = text.replace(path, token)

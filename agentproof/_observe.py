@@ -16,7 +16,7 @@ from . import _environment, _isolation, _runner
 from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
 from ._files import read_bounded
 from ._lock import Lock
-from ._secrets import find_secrets, host_secrets
+from ._secrets import Wanted, find_secrets, host_secrets, patterns
 from ._wheels import WheelStore
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
@@ -71,6 +71,10 @@ class Conditions:
     require_isolation: str | None = None
     allow_sdk_changes: bool = False
     repeats: int = 2
+    redact: bool = False
+    """Take secrets out of the recording instead of stopping."""
+    redact_patterns: tuple[str, ...] = ()
+    """More of what counts as a secret, as regular expressions."""
     limits: _runner.Limits = field(default_factory=_runner.Limits)
 
 
@@ -122,6 +126,7 @@ def observe(
         )
         seconds = time.monotonic() - started
     story.done("isolated", _isolation_line(run.isolation))
+    wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
     assembled = assemble(
         Recipe(
             lock=lock,
@@ -134,26 +139,29 @@ def observe(
             header=reproduction.header,
             wheel=store.read(lock.target.sha256),
             allow_sdk_changes=conditions.allow_sdk_changes,
+            redact=wanted if conditions.redact else None,
         ),
         run.repeats,
     )
     story.done("ran", _ran_line(assembled.manifest, seconds))
-    _refuse_secrets(assembled)
+    if assembled.manifest.redactions:
+        story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
+    _refuse_secrets(assembled, wanted)
     return assembled
 
 
-def _refuse_secrets(assembled: Assembled) -> None:
+def _refuse_secrets(assembled: Assembled, wanted: Wanted) -> None:
     files = [("manifest.json", assembled.bundle.manifest)]
     files += [
         (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")
     ]
-    seen = list(find_secrets(files, secrets=host_secrets(os.environ)))
+    seen = list(find_secrets(files, wanted=wanted))
     if seen:
         places = "; ".join(f"{each.path}:{each.line} looks like {each.rule}" for each in seen[:5])
         more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
         raise CannotDoError(
             f"the recording holds what looks like a secret, so nothing was written: {places}{more}",
-            hint="take it out of the script, or unset the variable",
+            hint="take it out of the script; --redact takes it out of the recording, never out of the script",
         )
 
 

@@ -53,6 +53,8 @@ class Request:
     require_isolation: str | None = None
     allow_sdk_changes: bool = False
     repeats: int = 2
+    redact: bool = False
+    redact_patterns: tuple[str, ...] = ()
     limits: _runner.Limits = field(default_factory=_runner.Limits)
 
     @property
@@ -62,6 +64,8 @@ class Request:
             require_isolation=self.require_isolation,
             allow_sdk_changes=self.allow_sdk_changes,
             repeats=self.repeats,
+            redact=self.redact,
+            redact_patterns=self.redact_patterns,
             limits=self.limits,
         )
 

@@ -39,6 +39,29 @@ from ._group import examples
 @click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this too; repeatable.")
 @click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
 @click.option(
+    "--lock",
+    "lock_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Build this lock (PEP 751, or requirements with hashes) instead of resolving.",
+)
+@click.option(
+    "--like",
+    metavar="PYTHON|FILE",
+    help='The versions of an interpreter, uv.lock or requirements.txt: "as on my machine".',
+)
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Take what looks like a secret out of the recording and go on; the bundle says how often.",
+)
+@click.option(
+    "--redact-pattern",
+    "redact_patterns",
+    multiple=True,
+    metavar="REGEX",
+    help="This is a secret too; implies --redact. Repeatable.",
+)
+@click.option(
     "--require-isolation",
     type=click.Choice(["namespace", "seccomp", "audit-hook"]),
     help="Refuse to record with less.",
@@ -87,6 +110,10 @@ def record(
     as_of: str | None,
     extra: tuple[str, ...],
     offline: bool,
+    lock_file: Path | None,
+    like: str | None,
+    redact: bool,
+    redact_patterns: tuple[str, ...],
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
@@ -118,6 +145,10 @@ def record(
         as_of=as_of,
         extra=extra,
         offline=offline,
+        lock_file=lock_file,
+        like=like,
+        redact=redact or bool(redact_patterns),
+        redact_patterns=redact_patterns,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
         limits=_runner.Limits(seconds=timeout),

@@ -364,3 +364,20 @@ def test_uv_installs_from_the_lock_given_the_wheels(
         [venv / "bin" / "python", SCRIPT], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert "PAID 100" in ran.stdout
+
+
+def test_a_secret_is_redacted_on_request_but_never_in_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", "correct horse battery staple")
+    script = _script(tmp_path, "import agents\nprint('correct horse', 'battery staple')\n")
+    done = _record(tmp_path, script, "--redact")
+    assert done.returncode == 1, done.stderr
+    data = (tmp_path / "output" / "b.zip").read_bytes()
+    assert b"correct horse battery" not in data
+    assert b"<redacted-1>" in data
+    (tmp_path / "output" / "b.zip").unlink()
+    script.write_text(
+        script.read_text(encoding="utf-8").replace("horse', 'battery", "horse battery"), encoding="utf-8"
+    )
+    assert _record(tmp_path, script, "--redact").returncode == 4

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agentproof._secrets import find_secrets, host_secrets
+from agentproof._secrets import Redactor, Wanted, find_secrets, host_secrets, patterns
+from agentproof.errors import UsageError
 
 # Put together at run time, so that no scanner of this repository takes them for real ones.
 SHAPED = [
@@ -17,7 +18,7 @@ SHAPED = [
 
 @pytest.mark.parametrize("secret", SHAPED)
 def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
-    (seen,) = find_secrets([("a.json", b"{\n" + secret.encode() + b"\n}")], secrets={})
+    (seen,) = find_secrets([("a.json", b"{\n" + secret.encode() + b"\n}")], wanted=Wanted({}))
     assert (seen.path, seen.line) == ("a.json", 2)
     assert secret not in repr(seen)
 
@@ -27,7 +28,7 @@ def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
     ["sk-short", "task-" + "a1B2" * 8, "fc_call_1", "trace_" + "0" * 32, "e3b0c44298fc1c149afbf4c8996fb924"],
 )
 def test_ordinary_text_is_no_secret(text: str) -> None:
-    assert list(find_secrets([("a", text.encode())], secrets={})) == []
+    assert list(find_secrets([("a", text.encode())], wanted=Wanted({}))) == []
 
 
 def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
@@ -42,5 +43,31 @@ def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
     as_text = b'a correct "horse" battery staple b'
     as_json = b'"a correct \\"horse\\" battery staple b"'
     for data in (as_text, as_json):
-        (seen,) = find_secrets([("s.json", data)], secrets=secrets)
+        (seen,) = find_secrets([("s.json", data)], wanted=Wanted(secrets))
         assert seen.rule == "the value of $SERVICE_TOKEN"
+
+
+def test_redaction_keeps_equality_visible_and_counts() -> None:
+    redact = Redactor(Wanted({"SERVICE_TOKEN": "correct horse battery"}, patterns([r"user-\d+"])))
+    assert redact(f"a correct horse battery, user-17, {SHAPED[0]} and user-17") == (
+        "a <redacted-1>, <redacted-2>, <redacted-3> and <redacted-2>"
+    )
+    assert redact("user-18 user-17") == "<redacted-4> <redacted-2>"
+    assert redact.count == 6
+
+
+def test_redaction_takes_out_a_whole_private_key() -> None:
+    redact = Redactor(Wanted({}))
+    key = SHAPED[4] + "\nAAAA\n-----END OPENSSH " + "PRIVATE KEY-----"
+    assert redact(f"before\n{key}\nafter") == "before\n<redacted-1>\nafter"
+
+
+def test_the_users_own_pattern_is_looked_for() -> None:
+    (seen,) = find_secrets([("a", b"x\nuser-17")], wanted=Wanted({}, patterns([r"user-\d+"])))
+    assert (seen.line, seen.rule) == (2, "a --redact-pattern")
+
+
+@pytest.mark.parametrize("expression", ["(", "x*"])
+def test_a_pattern_that_makes_no_sense_is_refused(expression: str) -> None:
+    with pytest.raises(UsageError, match="--redact-pattern"):
+        patterns([expression])
