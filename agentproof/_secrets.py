@@ -90,8 +90,8 @@ def find_secrets(files: Iterable[tuple[str, bytes]], *, wanted: Wanted) -> Itera
         if wanted.patterns:
             text = data.decode("utf-8", "surrogateescape")
             for pattern in wanted.patterns:
-                for found in pattern.finditer(text):
-                    line = text.count("\n", 0, found.start()) + 1
+                for hit in pattern.finditer(text):
+                    line = text.count("\n", 0, hit.start()) + 1
                     yield Sighting(path, line, "a --redact-pattern")
 
 

@@ -50,9 +50,9 @@ def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
 def test_redaction_keeps_equality_visible_and_counts() -> None:
     redact = Redactor(Wanted({"SERVICE_TOKEN": "correct horse battery"}, patterns([r"user-\d+"])))
     assert redact(f"a correct horse battery, user-17, {SHAPED[0]} and user-17") == (
-        "a <redacted-1>, <redacted-2>, <redacted-3> and <redacted-2>"
+        "a <redacted-1>, <redacted-3>, <redacted-2> and <redacted-3>"
     )
-    assert redact("user-18 user-17") == "<redacted-4> <redacted-2>"
+    assert redact("user-18 user-17") == "<redacted-4> <redacted-3>"
     assert redact.count == 6
 
 
