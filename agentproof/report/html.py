@@ -11,10 +11,11 @@
 import base64
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Self
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,7 +24,7 @@ from .. import __version__
 from ..judge import explain_reason
 from ..models.diff import Change
 from ..models.events import StateObserved
-from ..models.report import Report, Verdict
+from ..models.report import Report, Signer, Verdict
 from ..models.trace import Mode
 from ._beside import Pair, beside
 from ._sides import Row, change_lines, side_by_side
@@ -38,6 +39,7 @@ _MAX_LANES = 8
 _SHORT = 60
 _MAX_OPEN_STEPS = 60
 """In a longer telling only the runs that decide a claim are unfolded at first."""
+_PATH = re.compile(r"(?<![^\s('\"])/(?:[^\s/]+/)+")
 _REFERENCE = re.compile(r"([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})#([0-9]{1,9})")
 
 
@@ -67,6 +69,7 @@ def render_page(stories: Sequence[Story], *, files: Sequence[str]) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("agentproof.report", "page"),
@@ -77,6 +80,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["line"] = one_line
+    environment.filters["without_paths"] = _without_paths
     return environment
 
 
@@ -85,6 +89,11 @@ def _finalize(value: object) -> object:
     if isinstance(value, Markup):
         return value
     return clip(visible(str(value), lines=True), _MAX_TEXT)
+
+
+def _without_paths(text: str) -> str:
+    """The text with absolute paths cut to their last part: a page is passed on, the checker's disk is not."""
+    return _PATH.sub("", text)
 
 
 def _style(environment: Environment) -> str:
@@ -147,6 +156,22 @@ class _Comparison:
 
 
 @dataclass(frozen=True)
+class _Signer:
+    role: str
+    who: str
+    key: str
+    about: str
+
+    @classmethod
+    def of(cls, signer: Signer) -> Self:
+        # "you" are whoever made the page, which others read.
+        names = ["whoever made this page" if name == "you" else name for name in signer.principals]
+        who = ", ".join(names) or "a key that whoever made this page does not know"
+        about = "; ".join(filter(None, (signer.fingerprint, signer.detail)))
+        return cls(signer.role, who, signer.key, about)
+
+
+@dataclass(frozen=True)
 class _File:
     path: str
     size: str
@@ -160,10 +185,11 @@ class _Page:
         self._story = story
         self._budget = budget
         self.prefix = prefix
-        self.file = file
+        self.file = shlex.quote(file)
         self.title = story.title
         self.manifest = story.manifest
         self.report: Report = story.report
+        self.signers = [_Signer.of(signer) for signer in story.report.signers]
         self.verdict: Verdict = story.verdict
         self.claims: tuple[Told, ...] = story.claims
         self.tellings: tuple[Telling, ...] = story.tellings

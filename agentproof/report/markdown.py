@@ -4,6 +4,7 @@ It is shorter than the 65,536 characters that GitHub takes: each part has a cap 
 script gets what is left.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..judge import explain_reason
@@ -12,7 +13,7 @@ from ..store import short
 from ._markup import code, fence, length, prose
 from ._sides import change_lines
 from ._story import Branch, Step, Story, Telling, Told, mode_words
-from ._text import as_text, one_line, value_text
+from ._text import as_text, one_line, value_text, visible
 from ._words import describe_call, describe_failure
 
 MAX_LENGTH = 65_000
@@ -321,6 +322,7 @@ def _steps(story: Story, left: int) -> Iterator[str]:
 
 def _fitting(text: str, language: str, left: int) -> str:
     """The text fenced, cut so that it takes at most `left` characters."""
+    text = visible(text, lines=True)
     limit = len(text)
     while length(block := fence(text, language, limit=limit)) > left and limit > 1000:
         limit = limit * 3 // 4
@@ -353,7 +355,8 @@ def _evidence(story: Story, attachment: str) -> Iterator[str]:
     for signer in report.signers[:4]:
         yield f"- {signer.role} and signed by {code(signer.key)}"
     yield ""
-    yield fence(f"agentproof check-current-bundle {attachment}\nagentproof replay {attachment}", "console")
+    file = shlex.quote(attachment)
+    yield fence(f"agentproof check-current-bundle {file}\nagentproof replay {file}", "console")
 
 
 def _events(story: Story) -> Iterator[Event]:

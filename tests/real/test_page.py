@@ -1,0 +1,206 @@
+"""The HTML page in a real browser: Debian's Chromium, driven by Playwright's Python client."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from agentproof.check import Reader, check_bundle
+from agentproof.report._markup import length
+from agentproof.report._story import Story, tell
+from agentproof.report.html import render_page
+from agentproof.report.markdown import MAX_LENGTH, render_issue
+from agentproof.store import Bundle
+from tests.forge import REPORTER, draft, sources, trust_in
+from tests.hostile import hostile
+
+CHROMIUM = shutil.which("chromium")
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"),
+]
+
+WIDTHS = [390, 1280]
+
+
+def a_story(bundle: Bundle) -> Story:
+    return tell(check_bundle(bundle, reader=Reader(trust=trust_in(REPORTER), sources=sources())))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages on disk: a violation, the same beside a release that holds, and one that means harm."""
+    directory = tmp_path_factory.mktemp("pages")
+    violated, holds = a_story(draft().seal()), a_story(draft(holds=True).seal())
+    harm = a_story(hostile())
+    stories = {"one": [violated], "two": [violated, holds], "hostile": [harm]}
+    found = {name: directory / f"{name}.html" for name in stories}
+    for name, path in found.items():
+        names = [f"{number}.agentproof.zip" for number in range(len(stories[name]))]
+        path.write_text(render_page(stories[name], files=names), encoding="utf-8")
+    (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip"), encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # As root, Chromium refuses its own sandbox; the pages under test come from this test.
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Shown:
+    """A page, and all that it did."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def show(browser: Browser, path: Path, *, width: int = 1280) -> Shown:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    shown = Shown(page)
+    page.on("request", lambda request: shown.requests.append(request.url))
+    page.on("console", lambda message: shown.complaints.append(message.text))
+    page.on("pageerror", lambda error: shown.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: shown.complaints.append(dialog.message))
+    page.goto(path.as_uri())
+    return shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+def test_a_page_loads_by_itself_quietly_and_fits(
+    browser: Browser, files: dict[str, Path], name: str, width: int
+) -> None:
+    shown = show(browser, files[name], width=width)
+    shown.page.wait_for_load_state("networkidle")
+    assert shown.requests == [files[name].as_uri()]
+    assert shown.complaints == []
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.page.evaluate("document.compatMode") == "CSS1Compat"
+
+
+def test_the_differing_pointer_and_both_values_are_visible_at_once(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = show(browser, files["one"]).page
+    claim = page.locator(".claim", has_text="state-integrity")
+    assert claim.get_by_text("/context/approvals/pay/approved/0").is_visible()
+    assert claim.locator("del").first.is_visible()
+    assert claim.locator("ins").first.inner_text() == '"call_1"'
+    side = page.locator("#as-written-10").locator("xpath=ancestor::details[1]").locator("ins").first
+    assert side.is_visible()
+
+
+def test_a_claim_leads_to_its_step_and_the_step_opens_by_the_keyboard(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = show(browser, files["one"]).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the claims"
+    page.keyboard.press("Enter")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('href')") == "#as-written-11":
+            break
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#as-written-11")
+    page.keyboard.press("Tab")
+    step = page.locator("#as-written-12").locator("xpath=ancestor::details[1]")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    before = page.evaluate("document.activeElement.parentElement.open")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open") is not before
+    assert step.count() == 1
+
+
+def test_a_folded_mode_opens_for_a_link_that_leads_into_it(browser: Browser, files: dict[str, Path]) -> None:
+    page = show(browser, files["one"]).page
+    target = page.locator("#streamed-10")
+    assert not target.is_visible()
+    page.locator("a[href='#streamed-10']").first.click()
+    assert target.is_visible()
+
+
+def test_a_screen_reader_is_given_landmarks_headings_and_named_tables(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = show(browser, files["one"]).page
+    assert page.get_by_role("main").count() == 1
+    assert page.get_by_role("navigation").count() == 1
+    assert page.get_by_role("heading", level=1).inner_text() == "Approving one state approves its sibling"
+    levels = page.eval_on_selector_all("h1, h2, h3", "found => found.map(each => Number(each.tagName[1]))")
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+    table = page.get_by_role("table", name="S2 before and after event 10; equal parts are folded").first
+    assert [cell.inner_text().split()[0] for cell in table.get_by_role("columnheader").all()] == [
+        "before",
+        "after",
+    ]
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_in_the_light_and_in_the_dark(
+    browser: Browser, files: dict[str, Path], scheme: str
+) -> None:
+    page = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+    page.goto(files["one"].as_uri())
+    worst = page.evaluate(_CONTRAST)
+    assert worst["ratio"] >= 4.5, worst
+
+
+_CONTRAST = """() => {
+  const linear = c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+  const channel = value => linear(value / 255);
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+  const behind = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = parse(getComputedStyle(each).backgroundColor);
+      if (colour.length < 4 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let worst = {ratio: 21};
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+    const [one, two] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(one, two) + .05) / (Math.min(one, two) + .05);
+    if (ratio < worst.ratio) worst = {ratio, text: walker.currentNode.textContent.trim().slice(0, 60)};
+  }
+  return worst;
+}"""
+
+
+def test_a_hostile_bundle_is_shown_and_does_nothing(browser: Browser, files: dict[str, Path]) -> None:
+    shown = show(browser, files["hostile"])
+    page = shown.page
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("script, img, svg, iframe").count() == 0
+    assert "<script>window.pwned = 1</script>" in page.inner_text("h1")
+    assert "\u202e" not in page.content()
+    assert shown.requests == [files["hostile"].as_uri()]
+    assert shown.complaints == []
+    assert files["hostile"].stat().st_size < 12_000_000
+
+
+def test_an_issue_about_a_bundle_of_huge_strings_stays_below_what_github_takes(
+    files: dict[str, Path],
+) -> None:
+    text = files["hostile"].with_suffix(".md").read_text(encoding="utf-8")
+    assert length(text) <= MAX_LENGTH

@@ -1,0 +1,353 @@
+"""Reports of a checked bundle: what they say, and that nothing in a bundle gets out of its place."""
+
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from agentproof.check import Checked, Reader, check_bundle
+from agentproof.errors import BundleError
+from agentproof.models._wire import encode
+from agentproof.models.report import CheckResult
+from agentproof.report import terminal
+from agentproof.report._beside import beside, tells_the_same
+from agentproof.report._markup import code, fence, length, prose
+from agentproof.report._sides import side_by_side
+from agentproof.report._story import Branch, Story, tell
+from agentproof.report._text import visible
+from agentproof.report.html import render_page
+from agentproof.report.markdown import MAX_LENGTH, render_issue
+from agentproof.store import Bundle
+from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
+from tests.hostile import EVIL, hostile
+
+TEXTS = st.text(st.characters() | st.sampled_from("`~<>&[]()*_|\\#@\n\t\r \u202e"))
+
+
+def checked(bundle: Bundle) -> Checked:
+    return check_bundle(bundle, reader=Reader(trust=trust_in(REPORTER), sources=sources()))
+
+
+@cache
+def a_story(*, holds: bool = False) -> Story:
+    return tell(checked(draft(holds=holds).seal()))
+
+
+@cache
+def a_hostile_story() -> Story:
+    return tell(checked(hostile(huge=False)))
+
+
+# The story
+
+
+def test_an_invalid_bundle_is_not_told() -> None:
+    broken = draft()
+    broken.manifest["evidence_id"] = "0" * 64
+    with pytest.raises(BundleError, match="INVALID, so nothing of it is shown"):
+        tell(checked(broken.seal()))
+
+
+def test_an_untrusted_bundle_is_not_told_unless_it_was_judged_without_trust() -> None:
+    bundle = draft().seal(STRANGER)
+    told = checked(bundle)
+    assert told.status == "UNTRUSTED"
+    with pytest.raises(BundleError):
+        tell(told)
+    story = tell(check_bundle(bundle, reader=Reader(sources=sources())), as_shown=told.report)
+    assert story.report.status == "UNTRUSTED"
+    assert story.verdict.status == "violated"
+
+
+def test_a_violated_claim_is_told_once_for_both_modes_with_its_whole_change() -> None:
+    claim = next(claim for claim in a_story().violated if claim.id == "state-integrity")
+    assert claim.modes == ("as-written", "streamed")
+    (reason,) = claim.reasons
+    assert reason.text == "S2 changed while only S1 was decided"
+    assert [(change.pointer, change.after) for change in reason.changes] == [
+        ("/context/approvals/pay/approved/0", "call_1")
+    ]
+    assert {ref.mode for ref in reason.refs} == {"as-written", "streamed"}
+
+
+def test_runs_are_branches_and_what_is_outside_of_them_is_not() -> None:
+    parts = a_story().tellings[0].parts
+    runs = [part.run for part in parts if isinstance(part, Branch)]
+    kinds = [part.event.__class__.__name__ for part in parts if not isinstance(part, Branch)]
+    assert runs == ["R1", "R2"]
+    assert kinds == [
+        "ScriptStarted",
+        "SdkImported",
+        "StateMade",
+        "StateMade",
+        "StateDecided",
+        "StateObserved",
+        "ScriptWrote",
+        "ScriptEnded",
+    ]
+
+
+def test_every_step_of_a_trace_is_in_its_tree_once() -> None:
+    def seqs(parts: object) -> list[int]:
+        assert isinstance(parts, tuple | list)
+        return [n for part in parts for n in (seqs(part.parts) if isinstance(part, Branch) else [part.seq])]
+
+    telling = a_story().tellings[0]
+    assert sorted(seqs(telling.parts)) == [step.seq for step in telling.steps]
+
+
+def test_modes_that_did_the_same_tell_the_same_and_releases_that_did_not_differ() -> None:
+    first, second = a_story().tellings
+    assert tells_the_same(first, second)
+    assert all(pair.same for pair in beside(first, second))
+    fixed = a_story(holds=True).tellings[0]
+    assert not tells_the_same(first, fixed)
+    texts = [pair.left.text for pair in beside(first, fixed) if pair.left and not pair.same]
+    assert "S2 has changed, seen when a decision was made" in texts
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(JSON, JSON)
+def test_two_documents_beside_each_other_show_a_change_just_where_they_differ(
+    one: object, other: object
+) -> None:
+    rows, complete = side_by_side(one, other)
+    assert complete
+    assert any(row.mark == "changed" for row in rows) == (encode(one) != encode(other))
+
+
+# Markdown
+
+
+def _tokens(text: str) -> list[Token]:
+    found = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    return [*found, *(child for token in found for child in token.children or ())]
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_code_is_one_code_span_whatever_it_holds(text: str) -> None:
+    kinds = [token.type for token in _tokens(f"- {code(text)} end")]
+    assert kinds.count("code_inline") == 1
+    assert not {"html_inline", "html_block", "link_open", "image", "em_open", "fence", "heading_open"} & {
+        *kinds
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_a_fence_is_one_fence_whatever_it_holds(text: str) -> None:
+    kinds = [token.type for token in _tokens(f"before\n\n{fence(text)}\n\nafter")]
+    assert [kind for kind in kinds if not kind.endswith(("_open", "_close"))] == [
+        "inline",
+        "fence",
+        "inline",
+        "text",
+        "text",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS | st.text(st.sampled_from("ab _-.:/@w1"), max_size=20))
+def test_prose_is_plain_text_or_one_code_span(text: str) -> None:
+    kinds = {token.type for token in _tokens(f"- begin {prose(text)}")}
+    assert kinds <= {
+        "bullet_list_open",
+        "list_item_open",
+        "paragraph_open",
+        "inline",
+        "text",
+        "code_inline",
+        "paragraph_close",
+        "list_item_close",
+        "bullet_list_close",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["@octocat", "see www.example.com", "https://example.com", "a#1", ":tada:", "GH-12"]
+)
+def test_what_github_would_link_is_no_plain_prose(text: str) -> None:
+    assert prose(text) == f"`{text}`"
+
+
+def test_the_issue_has_the_shape_of_the_bug_template() -> None:
+    text = render_issue(a_story(), attachment="x.agentproof.zip")
+    assert _headings(text) == [
+        "Describe the bug",
+        "Debug information",
+        "Traceback",
+        "Repro steps",
+        "Expected behavior",
+        "Evidence",
+    ]
+    assert "- **state-integrity** (as written and streamed): S2 changed while only S1 was decided" in text
+    assert '@@ S2 /context/approvals/pay/approved/0 @@\n-(absent)\n+"call_1"' in text
+    assert '`pay({"amount": 100}) for call_1` (needs approval) gave `"paid 100"`' in text
+    assert "- Agents SDK version: `v0.20.0`" in text
+    assert "agentproof check-current-bundle x.agentproof.zip" in text
+    assert REPORTER.public.line in text
+    assert a_story().manifest.target.sha256 in text
+
+
+def test_the_issue_says_whether_other_releases_show_it_too() -> None:
+    fixed = a_story(holds=True)
+    text = render_issue(a_story(), attachment="x.zip", others=[fixed])
+    assert "- Does it reproduce with the latest release: on `0.20.0` no (evidence" in text
+    text = render_issue(a_story(), attachment="x.zip", others=[a_story()])
+    assert "on `0.20.0` yes (approval-respected, state-integrity)" in text
+
+
+def test_a_hostile_bundle_changes_nothing_about_the_issue_but_its_text() -> None:
+    text = render_issue(a_hostile_story(), attachment="x.zip")
+    kinds = {token.type for token in _tokens(text)}
+    assert not {"html_inline", "html_block", "link_open", "image", "table_open"} & kinds
+    assert _headings(text) == _headings(render_issue(a_story(), attachment="x.zip"))
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_an_issue_with_a_long_script_stays_below_what_github_takes() -> None:
+    long = draft()
+    long.files["reproduction.py"] += b"# \xf0\x9f\x90\x8d\xf0\x9f\x90\x8d ``````\n" * 20_000
+    text = render_issue(tell(checked(long.judged().seal())), attachment="x.zip")
+    assert length(text) <= MAX_LENGTH < 65_536
+    assert "more characters)" in text
+
+
+def _headings(text: str) -> list[str]:
+    tokens = MarkdownIt("commonmark").parse(text)
+    return [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
+
+
+# Terminal
+
+
+def test_the_terminal_gets_printable_text_alone() -> None:
+    story = a_hostile_story()
+    lines = [
+        *terminal.render_story(story, tellings=story.tellings, diffs=True, everything=True),
+        *terminal.render_state(story.tellings[0], story, "S2@10", diffs=True),
+        *terminal.render_state(story.tellings[0], story, "S2", diffs=False),
+    ]
+    text = "\n".join(lines)
+    for escape in (
+        "\x1b[31m",
+        "\x1b[32m",
+        "\x1b[33m",
+        "\x1b[34m",
+        "\x1b[35m",
+        "\x1b[36m",
+        "\x1b[0m",
+        "\x1b[1m",
+    ):
+        text = text.replace(escape, "")  # our own colours
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert "\\u202e" in text
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_visible_text_is_printable_and_leaves_printable_text_alone(text: str) -> None:
+    assert visible(text).isprintable()
+    assert visible(visible(text)) == visible(text)
+
+
+# The page
+
+
+class _Reader(HTMLParser):
+    """What a browser would see: elements with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {
+        "one": render_page([a_story()], files=["x.zip"]),
+        "two": render_page([a_story(), a_story(holds=True)], files=["x.zip", "y.zip"]),
+        "hostile": render_page([a_hostile_story()], files=["x.zip"]),
+    }
+
+
+@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+def test_a_page_holds_nothing_that_runs_or_is_fetched(pages: dict[str, str], name: str) -> None:
+    for tag, attributes in _Reader(pages[name]).elements:
+        assert tag not in {
+            "script",
+            "img",
+            "svg",
+            "iframe",
+            "object",
+            "embed",
+            "link",
+            "form",
+            "base",
+            "audio",
+        }
+        assert not [key for key in attributes if key.startswith("on") or key in {"style", "src", "srcset"}]
+        target = attributes.get("href") or "#"
+        assert target.startswith(("#", "https://github.com/openai/openai-agents-python/issues/"))
+
+
+@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+def test_every_link_inside_a_page_leads_somewhere_and_every_id_is_there_once(
+    pages: dict[str, str], name: str
+) -> None:
+    elements = _Reader(pages[name]).elements
+    ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
+    links = {href[1:] for _, attributes in elements if (href := attributes.get("href") or "").startswith("#")}
+    assert len(ids) == len(set(ids))
+    assert links <= set(ids)
+
+
+def test_a_hostile_bundle_has_the_same_elements_as_a_harmless_one(pages: dict[str, str]) -> None:
+    def shape(page: str) -> set[str]:
+        return {tag for tag, _ in _Reader(page).elements}
+
+    assert shape(pages["hostile"]) <= shape(pages["one"])
+    assert EVIL[:40] not in pages["hostile"]
+    assert "\u202e" not in pages["hostile"]
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else(pages: dict[str, str]) -> None:
+    policy = next(
+        attributes["content"] or ""
+        for tag, attributes in _Reader(pages["one"]).elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_a_page_does_not_tell_where_its_maker_keeps_files() -> None:
+    story = a_story()
+    check = CheckResult(
+        name="signature",
+        status="passed",
+        reason=None,
+        detail="you, trusted by /home/somebody/.config/key.pub",
+    )
+    report = story.report.model_copy(update={"checks": (check,)})
+    page = render_page([replace(story, report=report)], files=["x.zip"])
+    assert "trusted by key.pub" in page
+    assert "somebody" not in page
