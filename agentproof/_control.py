@@ -13,6 +13,7 @@ import os
 import signal
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def sweep() -> int:
         with contextlib.suppress(OSError):
             for entry in list(os.scandir(parent)):
                 if entry.name.startswith(_PREFIX) and _is_abandoned(entry):
-                    _end_processes(entry.path)
+                    end_processes(entry.path)
                     remove_tree(entry.path)
                     count += 1
     return count
@@ -110,18 +111,32 @@ def _uid() -> int:
     return os.geteuid() if os.name == "posix" else 0
 
 
-def _end_processes(base: str) -> None:
-    """Kill processes whose HOME lies in `base`: below a PID namespace there are none."""
-    if not os.path.isdir("/proc/self"):
-        return
+def end_processes(base: str) -> None:
+    """Kill processes whose HOME lies in `base` until none is left (5 s at most)."""
     mark = b"HOME=" + os.fsencode(base) + b"/"
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            environment = Path("/proc", name, "environ").read_bytes()
-            if environment.startswith(mark) or b"\0" + mark in environment:
-                os.kill(int(name), signal.SIGKILL)
+    for _ in range(500):
+        found = [process for process in _processes() if _has_variable(process, mark)]
+        if not found:
+            return
+        for process in found:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []  # no Linux
+
+
+def _has_variable(process: int, mark: bytes) -> bool:
+    try:
+        environment = Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return False
+    return environment.startswith(mark) or b"\0" + mark in environment
 
 
 @dataclass(frozen=True)

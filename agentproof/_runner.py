@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from . import _sandbox
-from ._control import Copied, copy_reproduction, run_directory
+from ._control import Copied, copy_reproduction, end_processes, run_directory
 from ._isolation import Choice
 from ._readback import Captured, RawRecording, captured, has_begun, read_mode, unforked
 from ._supervision import Launched, Limits, watch
@@ -177,6 +177,9 @@ class _Launch:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+        if any(each.process.returncode for each in self.launched):
+            # A launcher that was killed took its init with it, but nobody waited for the rest.
+            end_processes(str(self.base))
 
     def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> None:
         """Start one process of the recorder for `modes`."""
