@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ._digests import crc32
 from ._limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
 from .errors import BundleError
 
@@ -75,7 +76,7 @@ def stored_zip(files: Iterable[tuple[str, bytes]]) -> bytes:
     out = io.BytesIO()
     entries = []
     for path, data in sorted(files):
-        name, crc = path.encode("ascii"), zlib.crc32(data)
+        name, crc = path.encode("ascii"), crc32(data)
         entries.append((name, crc, len(data), out.tell()))
         out.write(_local(name, data, crc) + name)
         out.write(data)
@@ -104,7 +105,7 @@ def read_stored(stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
             raise BundleError("truncated", f"the zip ends inside the record at byte {offset}")
         if not name.isascii():
             raise BundleError("unsafe_path", f"the name at byte {offset} is not ASCII")
-        crc = zlib.crc32(data)
+        crc = crc32(data)
         if header != _local(name, data, crc):
             raise _not_ours(f"the record of {name.decode('ascii')!r} at byte {offset}")
         if name <= previous:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ._digests import sha256
 from ._files import read_bounded
 from ._limits import MAX_WHEEL_BYTES
 from ._zip import WheelFile
@@ -66,6 +67,20 @@ def read_wheel(data: bytes, file_name: str) -> Wheel:
     Raises:
         BundleError: it does not agree with itself.
     """
+    key = (sha256(data), file_name)
+    if key not in _READ:
+        if len(_READ) >= _MAX_READ:
+            _READ.pop(next(iter(_READ)))
+        _READ[key] = _read_wheel(data, file_name, key[0])
+    return _READ[key]
+
+
+_MAX_READ = 16
+_READ: dict[tuple[str, str], Wheel] = {}
+"""Wheels that agreed with themselves, by the digest of their bytes: many bundles share one."""
+
+
+def _read_wheel(data: bytes, file_name: str, identity: str) -> Wheel:
     match = _WHEEL_NAME.fullmatch(file_name)
     if match is None:
         raise BundleError("bad_wheel", "not a wheel's file name (PEP 427)", path=file_name)
@@ -89,7 +104,7 @@ def read_wheel(data: bytes, file_name: str) -> Wheel:
         place = _place(path, data_directory)
         if place is not None and installed.setdefault(place, digest) != digest:
             raise BundleError("bad_wheel", f"two files for {place}", path=file_name)
-    return Wheel(hashlib.sha256(data).hexdigest(), normalise(project), version, installed)
+    return Wheel(identity, normalise(project), version, installed)
 
 
 def same_version(first: str, second: str) -> bool:
@@ -162,23 +177,24 @@ def _hold_to_record(archive: WheelFile, info: str, file_name: str) -> dict[str, 
         if path in (f"{info}/{name}" for name in _UNHASHED) and not stated:
             continue
         content = archive.read(path)
-        if not _is_true(content, stated, size):
+        digest = hashlib.sha256(content)
+        if size != str(len(content)) or not _is_true(content, digest.digest(), stated):
             raise BundleError("bad_record", f"{path} is not as its RECORD says", path=file_name)
-        digests[path] = hashlib.sha256(content).hexdigest()
+        digests[path] = digest.hexdigest()
     if listed != names:
         raise BundleError("bad_record", f"its RECORD does not list {min(names - listed)}", path=file_name)
     return digests
 
 
-def _is_true(content: bytes, stated: str, size: str) -> bool:
+def _is_true(content: bytes, sha256_digest: bytes, stated: str) -> bool:
     algorithm, _, encoded = stated.partition("=")
-    if algorithm not in _HASHES or size != str(len(content)):
+    if algorithm not in _HASHES:
         return False
     try:
         digest = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
     except (binascii.Error, ValueError):
         return False
-    return digest == _HASHES[algorithm](content).digest()
+    return digest == (sha256_digest if algorithm == "sha256" else _HASHES[algorithm](content).digest())
 
 
 def _place(path: str, data_directory: str) -> str | None:

@@ -11,7 +11,6 @@ Nothing that is read here is believed: `check` does that. A repository store kee
 `<store>/<case>/<version>/` without their wheels, and each target wheel once under `<store>/wheels/`.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ._digests import sha256
 from ._files import read_bounded, write_atomic
 from ._limits import (
     MAX_ATTESTATION_BYTES,
@@ -277,11 +277,6 @@ def zip_bytes(bundle: Bundle) -> bytes:
 def bundle_id(bundle: Bundle) -> str:
     """The SHA-256 of the manifest."""
     return sha256(bundle.manifest)
-
-
-def sha256(data: bytes) -> str:
-    """The SHA-256 in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def short(digest: str) -> str:

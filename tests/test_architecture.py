@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "agentproof"
 
 LAYERS: list[set[str]] = [
-    {"errors", "_files", "_limits"},
+    {"errors", "_digests", "_files", "_limits"},
     {"models"},
     {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {
