@@ -12,7 +12,7 @@ from ._group import examples
 @examples(
     "agentproof report case-0.20.0.agentproof.zip",
     "agentproof report case-0.20.0.agentproof.zip --format html --output report.html",
-    "agentproof report case-0.20.0.agentproof.zip case-0.21.0.agentproof.zip --format html --output both.html",
+    "agentproof report 0.20.0.agentproof.zip 0.21.0.agentproof.zip --format html --output both.html",
 )
 @click.command()
 @click.argument("bundles", nargs=-1, required=True, type=click.Path(path_type=Path))
