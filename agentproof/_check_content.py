@@ -18,7 +18,7 @@ from .models.manifest import ClaimResult, Judgement, Manifest, Target
 from .models.report import Difference
 from .models.trace import Mode, Trace
 from .source import Wheel, normalise, read_wheel, same_version
-from .store import MANIFEST, Bundle, short
+from .store import MANIFEST, Bundle, sha256, short
 
 _PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._digests import sha256
+from . import _digests
 from ._files import read_bounded, write_atomic
 from ._limits import (
     MAX_ATTESTATION_BYTES,
@@ -277,6 +277,11 @@ def zip_bytes(bundle: Bundle) -> bytes:
 def bundle_id(bundle: Bundle) -> str:
     """The SHA-256 of the manifest."""
     return sha256(bundle.manifest)
+
+
+def sha256(data: bytes) -> str:
+    """The SHA-256 in hexadecimal."""
+    return _digests.sha256(data)
 
 
 def short(digest: str) -> str:
