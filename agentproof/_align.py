@@ -6,10 +6,11 @@ Rules:
 2. Facts are matched by what they are about: run (by agent, call and order of appearance), tool and
    call id, state, and how often the same came before. Their place in the order is compared after.
 3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
-   versions what counts are the decisions that it holds (`/context/approvals`).
+   versions what counts are the decisions that it holds (`/context/…approvals`).
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,7 +37,7 @@ from .models.trace import Mode, Trace
 State = Callable[[Sha256], Any]  # Any: a state's JSON
 
 _LONGEST: Final = 300
-_DECISIONS: Final = "/context/approvals"
+_DECISIONS: Final = re.compile(r"/context/\w*approvals(?:/|$)")
 _MOMENTS: Final = {
     "decision": "at a decision",
     "restore": "at a restore",
@@ -193,7 +194,7 @@ def _changes(mode: Mode, mine: Step, theirs: Step) -> Iterator[TraceDifference]:
 def _decisions_only(fact: Fact) -> Fact:
     if "changes" not in fact:
         return fact
-    kept = [change for change in fact["changes"] if change["pointer"].startswith(_DECISIONS)]
+    kept = [change for change in fact["changes"] if _DECISIONS.match(change["pointer"])]
     return {**fact, "changes": kept}
 
 

@@ -13,6 +13,7 @@ from . import __version__, signing
 from ._align import compare_traces
 from ._check_members import at
 from ._check_signers import judge_signer, parse_attestations
+from ._digests import sha256
 from ._limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from .check import Checked, Reader, check_bundle
 from .errors import BundleError
@@ -24,7 +25,7 @@ from .models.manifest import Judgement, Manifest, Member, Status
 from .models.report import Signer
 from .models.statement import build_comparison_statement
 from .models.trace import Trace
-from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id, sha256
+from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 
 SHOWN: Final = 12
 """Differences that a cell holds in full."""

@@ -11,6 +11,7 @@ import click
 from ._render import printable, render_judgement
 from .bisect import Bisected, Point
 from .judge import explain_reason
+from .matrix import Finished
 from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
 from .replay import Replayed
@@ -277,3 +278,22 @@ def bisected_json(bisected: Bisected, *, written: Path | None) -> str:
         "artifact": str(written) if written is not None else None,
     }
     return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+
+
+def render_matrix(finished: Finished) -> Iterator[str]:
+    """The table, and how the time was spent."""
+    yield from render_table(finished.rows)
+    failures = [
+        f"{row.reproduction} on {cell.target}: {cell.failed}"
+        for row in finished.rows
+        for cell in row.cells
+        if cell.failed is not None
+    ]
+    for text in failures[:_SHOWN]:
+        yield f"  {'failed':<{_LABEL}}{printable(text)}"
+    if len(failures) > _SHOWN:
+        yield f"  {'':<{_LABEL}}… and {len(failures) - _SHOWN} more"
+    yield (
+        f"  {finished.jobs} recordings in {finished.seconds:.0f} s on {finished.workers} workers "
+        f"({finished.busy:.0f} s of work, {finished.efficiency:.0%} of the workers' time)"
+    )

@@ -26,7 +26,7 @@ from ._results import ResultStore, default_results
 from ._targets import Target, request_for
 from .check import Reader, check_bundle
 from .errors import AgentproofError, BundleError, CannotDoError, Exit, UsageError
-from .models.comparison import Comparison
+from .models.comparison import Comparison, Row
 from .models.manifest import Manifest
 from .record import Request, names_target, record
 from .replay import lay_out
@@ -284,10 +284,10 @@ def write(compared: Compared, path: Path, *, replace: bool) -> None:
         write_directory(compared.bundle, path, replace=True)
 
 
-def exit_code(comparison: Comparison, *, expect_fixed: bool) -> Exit:
+def exit_code(rows: Sequence[Row], *, expect_fixed: bool) -> Exit:
     """1 where something regressed or is not as expected, 4 where something could not be recorded."""
-    others = [cell.outcome for row in comparison.rows for cell in row.cells[1:]]
-    cells = [cell.outcome for row in comparison.rows for cell in row.cells]
+    others = [cell.outcome for row in rows for cell in row.cells[1:]]
+    cells = [cell.outcome for row in rows for cell in row.cells]
     if "regressed" in others:
         return Exit.NO
     if expect_fixed and any(each not in ("fixed", "still_holds") for each in others):

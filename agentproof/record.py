@@ -103,22 +103,25 @@ def record(
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
+    return _signed(record_unsigned(request, story=story, results=results), key)
+
+
+def record_unsigned(request: Request, *, story: Story, results: ResultStore | None = None) -> Assembled:
+    """As `record`, for whoever signs elsewhere."""
     reproduction = read_reproduction(request.script, request.arguments)
     lock = locked(request, reproduction, story)
     wheels, conditions = _wheels.default_store(), request.conditions
-    kept = None
-    if results is not None:
-        result = result_key(lock, reproduction, conditions)
-        kept = results.get(result)
+    if results is None:
+        return observe(lock, reproduction, store=wheels, conditions=conditions, story=story)
+    result = result_key(lock, reproduction, conditions)
+    kept = results.get(result)
     if kept is not None:
         story.done("kept", "the same recording was made before")
         wheel = {f"wheels/{lock.target.wheel}": wheels.read(lock.target.sha256)}
-        whole = Bundle(kept.bundle.manifest, {**kept.bundle.members, **wheel})
-        return _signed(Assembled(kept.manifest, whole), key)
+        return Assembled(kept.manifest, Bundle(kept.bundle.manifest, {**kept.bundle.members, **wheel}))
     assembled = observe(lock, reproduction, store=wheels, conditions=conditions, story=story)
-    if results is not None:
-        results.put(result, assembled)
-    return _signed(assembled, key)
+    results.put(result, assembled)
+    return assembled
 
 
 def write(recorded: Recorded, request: Request, *, output: Path | None, replace: bool) -> Written:

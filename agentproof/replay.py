@@ -23,6 +23,7 @@ from packaging.version import Version
 from . import _lock, _pythons, _runner, _wheels, signing
 from ._align import compare_traces
 from ._assemble import Assembled
+from ._digests import sha256
 from ._files import write_atomic
 from ._limits import MAX_STATE_BYTES
 from ._observe import Conditions, Story, observe, read_reproduction
@@ -34,7 +35,7 @@ from .models.comparison import TraceDifference
 from .models.manifest import Manifest
 from .models.statement import build_replayed_statement
 from .models.trace import Mode, Trace
-from .store import Bundle, bundle_id, sha256, shelf_of, short, write_directory, zip_bytes
+from .store import Bundle, bundle_id, shelf_of, short, write_directory, zip_bytes
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ _COMMANDS = {
     "report": ("report", "Describe a bundle for an issue, or as a page."),
     "compare": ("compare", "Say what is fixed, broken or still open on other targets."),
     "bisect": ("bisect", "Find the first release or commit that is bad, or fixed."),
+    "matrix": ("matrix", "Record many reproductions on many targets, in parallel."),
     "keygen": ("keys", "Make a signing key."),
     "sign": ("trust", "Endorse a bundle that somebody else recorded."),
     "trust": ("trust", "Say whose bundles you trust."),

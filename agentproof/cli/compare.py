@@ -175,4 +175,4 @@ def compare(
         for line in _render_compare.render_comparison(compared.comparison):
             click.echo(line)
         click.echo(f"\n  {'wrote':<12}{place}  (comparison sha256:{compared.bundle_id[:16]}…)")
-    ctx.exit(comparing.exit_code(compared.comparison, expect_fixed=expect == "fixed"))
+    ctx.exit(comparing.exit_code(compared.comparison.rows, expect_fixed=expect == "fixed"))

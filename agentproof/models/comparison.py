@@ -111,3 +111,15 @@ class Comparison(Wire):
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     members: tuple[Member, ...]
     """Sorted by path; those under `wheels/` may be absent."""
+
+
+class Matrix(Wire):
+    """`matrix.json`: the rows of many comparisons; the recordings lie beside it."""
+
+    MAX_BYTES = 32 * 2**20
+
+    format: Literal["agentproof/matrix"]
+    version: Literal[0]
+    agentproof: Text
+    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    """Sorted by reproduction and Python; the first cell of each is what its others are compared with."""

@@ -1,0 +1,107 @@
+"""`agentproof matrix`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from ._group import examples
+from .compare import options_of, recording_options, signer_of
+
+
+@examples(
+    "agentproof matrix bundles/ --with 0.20.0 --with 0.21.0 --with 0.24.0 --python 3.11 --python 3.12",
+    "agentproof matrix bundles/ --with latest --jobs 8 --output nightly/",
+)
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--with",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="TARGET",
+    help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
+)
+@click.option(
+    "--python", "pythons", multiple=True, metavar="VERSION", help="A Python to record on; repeatable."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=None,
+    metavar="N",
+    help="How many to record at a time. Default: one for each processor, as far as memory goes.",
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Record on this dask.distributed cluster (needs the extra `dask`), such as tcp://scheduler:8786.",
+)
+@recording_options
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("matrix"),
+    show_default=True,
+    help="Write matrix.json and the recordings to this directory.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print matrix.json.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
+@click.pass_context
+def matrix(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    *,
+    targets: tuple[str, ...],
+    pythons: tuple[str, ...],
+    jobs: int | None,
+    dask: str | None,
+    as_of: str | None,
+    offline: bool,
+    require_isolation: str | None,
+    allow_sdk_changes: bool,
+    timeout: int,
+    key: Path | None,
+    output: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Record the reproductions at PATHS on every target and Python, in parallel.
+
+    Each is compared with the first target. What was recorded is kept: an interrupted matrix goes on
+    where it was. Exit codes as of `compare`.
+    """
+    from .. import _executors, _render, _render_compare
+    from .. import compare as comparing
+    from .. import matrix as recording
+    from .._targets import parse_target
+
+    subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
+    chosen = [parse_target(text) for text in targets]
+    signer = signer_of(key)
+    options = options_of(
+        python=None,
+        as_of=as_of,
+        offline=offline,
+        require_isolation=require_isolation,
+        allow_sdk_changes=allow_sdk_changes,
+        timeout=timeout,
+    )
+    with (
+        _executors.cluster(dask) if dask else _executors.processes(jobs) as pool,
+        _render.TerminalStory(quiet=quiet) as story,
+    ):
+        work = recording.jobs_of(subjects, chosen, pythons or (None,), options=options, story=story)
+        finished = recording.run_matrix(
+            work, make_executor=pool.make, workers=pool.workers, output=output, key=signer, story=story
+        )
+    if as_json:
+        click.echo((output / "matrix.json").read_text("utf-8"), nl=False)
+    else:
+        for line in _render_compare.render_matrix(finished):
+            click.echo(line)
+        click.echo(f"  {'wrote':<12}{output}{os.sep}")
+    ctx.exit(comparing.exit_code(finished.rows, expect_fixed=False))

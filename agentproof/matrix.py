@@ -1,0 +1,289 @@
+"""Record many reproductions on many targets and Pythons, in parallel, and compare each row.
+
+1. A job is plain data by content: the reproduction's files, the target (a requirement, or a wheel's
+   bytes), the Python. A worker needs nothing of the machine that asks but agentproof itself.
+2. Any `concurrent.futures.Executor` runs the jobs: processes of this machine, or a dask cluster's. A
+   few more jobs than workers are handed out at a time, results go to disk as they come, and rows are
+   compared one by one, so memory does not grow with the matrix.
+3. Workers keep what they recorded (`_results`); a matrix that was interrupted goes on where it was. A
+   worker that is lost takes its job with it, which is then tried again.
+4. The result does not depend on who recorded what, or in which order: the same bytes come out.
+
+    <output>/matrix.json                    the rows: one for each reproduction and Python
+    <output>/recordings/<bundle id>.zip     every recording, signed, without its wheel
+"""
+
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from . import __version__, _checkout, _pythons, _wheels, signing
+from ._comparison import Attempt, Series, build_rows
+from ._control import copy_reproduction
+from ._files import read_bounded, write_atomic
+from ._limits import MAX_WHEEL_BYTES
+from ._observe import Story
+from ._results import default_results
+from ._targets import Target
+from .compare import Options, Subject, publishable
+from .errors import AgentproofError, CannotDoError, UsageError
+from .models.comparison import Matrix, Row
+from .models.manifest import Manifest, Origin
+from .record import record_unsigned
+from .store import WHEELS, ZIP_SUFFIX, Bundle, bundle_id, from_zip_bytes, read_bundle, zip_bytes
+
+_TRIES: Final = 3
+"""How often a job is handed out when workers get lost."""
+
+ExecutorFactory = Callable[[], Executor]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One reproduction on one target and Python, by content."""
+
+    row: str
+    target: str
+    """Its name for people."""
+    files: Mapping[str, bytes]
+    entry: str
+    arguments: tuple[str, ...]
+    options: Options
+    requirement: str | None
+    """None: the release that the header names, or the wheel."""
+    wheel: tuple[str, bytes] | None = None
+    """File name and bytes."""
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a job."""
+
+    recording: bytes | None
+    """The unsigned bundle without its wheel, as its zip."""
+    failed: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A matrix that is complete."""
+
+    rows: tuple[Row, ...]
+    jobs: int
+    seconds: float
+    """Wall time."""
+    busy: float
+    """The time that all jobs took together."""
+    workers: int
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the workers' time that was spent on jobs."""
+        return self.busy / (self.seconds * self.workers) if self.seconds else 1.0
+
+
+class _Silent:
+    """A story that nobody listens to."""
+
+    def working(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, label: str, text: str) -> None:
+        """Nothing."""
+
+
+def run_job(job: Job) -> Result:
+    """Record one job; runs in a worker."""
+    started = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="agentproof-job-") as name:
+            base = Path(name)
+            for path, data in job.files.items():
+                place = base / "root" / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+            request = job.options.request(base / "root" / job.entry, job.arguments)
+            if job.wheel is not None:
+                wheel = base / job.wheel[0]
+                wheel.write_bytes(job.wheel[1])
+                request = replace(request, wheel=wheel, origin=job.origin)
+            else:
+                request = replace(request, sdk=job.requirement)
+            assembled = record_unsigned(request, story=_Silent(), results=default_results())
+    except AgentproofError as error:
+        return Result(None, error.message, time.monotonic() - started)
+    members = {path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)}
+    recording = zip_bytes(Bundle(assembled.bundle.manifest, members))
+    return Result(recording, None, time.monotonic() - started)
+
+
+def jobs_of(
+    subjects: Sequence[Subject],
+    targets: Sequence[Target],
+    pythons: Sequence[str | None],
+    *,
+    options: Options,
+    story: Story,
+) -> list[Job]:
+    """Every combination, in the order of the rows; checkouts are built here, once a Python.
+
+    Raises:
+        UsageError: two reproductions have one name, or a target makes no sense.
+        CannotDoError: a checkout cannot be built.
+    """
+    names = [subject.name for subject in subjects]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two reproductions are named {twice}", hint="give their folders different names")
+    jobs: list[Job] = []
+    for python in pythons:
+        chosen = replace(options, python=python)
+        wheels = [_with_wheel(target, chosen, story) for target in targets]
+        for subject in subjects:
+            files, entry = _files(subject)
+            row = subject.name if len(pythons) == 1 else f"{subject.name} on {python}"
+            for target, (wheel, origin) in zip(targets, wheels, strict=True):
+                jobs.append(
+                    Job(
+                        row=row,
+                        target=target.label,
+                        files=files,
+                        entry=entry,
+                        arguments=subject.arguments,
+                        options=replace(chosen, as_of="now") if target.text == "latest" else chosen,
+                        requirement=target.requirement,
+                        wheel=wheel,
+                        origin=origin,
+                    )
+                )
+    return sorted(jobs, key=lambda job: (job.row,))
+
+
+def _with_wheel(
+    target: Target, options: Options, story: Story
+) -> tuple[tuple[str, bytes] | None, Origin | None]:
+    if target.checkout is not None:
+        with _checkout.built(
+            target.checkout,
+            target.revision,
+            interpreter=_pythons.find(options.python),
+            store=_wheels.default_store(),
+            progress=story.working,
+        ) as made:
+            return (made.wheel.name, made.wheel.read_bytes()), made.origin
+    if target.wheel is not None:
+        return (target.wheel.name, read_bounded(target.wheel, limit=MAX_WHEEL_BYTES, what="--with")), None
+    return None, None
+
+
+def _files(subject: Subject) -> tuple[Mapping[str, bytes], str]:
+    if subject.script is not None:
+        root, entry = subject.script.resolve().parent, subject.script.name
+        with tempfile.TemporaryDirectory(prefix="agentproof-matrix-") as copy:
+            return copy_reproduction(root, entry, Path(copy) / "root").files, entry
+    if subject.bundle is None:
+        raise TypeError("a subject is a script or a bundle")
+    script = Manifest.from_bytes(subject.bundle.manifest).reproduction
+    return {path: subject.bundle.members[path] for path in script.files}, script.entry
+
+
+def run_matrix(
+    jobs: Sequence[Job],
+    *,
+    make_executor: ExecutorFactory,
+    workers: int,
+    output: Path,
+    key: signing.PrivateKey,
+    story: Story,
+) -> Finished:
+    """Run all jobs and write the result below `output`.
+
+    Raises:
+        CannotDoError: workers get lost again and again, or the result cannot be written.
+    """
+    started = time.monotonic()
+    places: dict[int, Path | str] = {}
+    busy = 0.0
+    for number, result in _results(jobs, make_executor=make_executor, window=workers + 2, story=story):
+        busy += result.seconds
+        job = jobs[number]
+        if result.recording is None:
+            places[number] = publishable(result.failed or "not recorded")
+            said = f"not recorded: {result.failed}"
+        else:
+            places[number] = _write_recording(result.recording, output, key)
+            said = "recorded"
+        story.done(
+            f"{len(places)} of {len(jobs)}", f"{job.row} on {job.target}: {said} ({result.seconds:.1f} s)"
+        )
+    rows = tuple(_rows(jobs, places))
+    document = Matrix(format="agentproof/matrix", version=0, agentproof=__version__, rows=rows)
+    write_atomic(output / "matrix.json", document.to_bytes())
+    return Finished(rows, len(jobs), time.monotonic() - started, busy, workers)
+
+
+def _write_recording(recording: bytes, output: Path, key: signing.PrivateKey) -> Path:
+    bundle = from_zip_bytes(recording)
+    name, envelope = signing.attest_recorded(bundle.manifest, key)
+    signed = Bundle(bundle.manifest, bundle.members, {name: envelope})
+    place = output / "recordings" / f"{bundle_id(signed)}{ZIP_SUFFIX}"
+    write_atomic(place, zip_bytes(signed))
+    return place
+
+
+def _rows(jobs: Sequence[Job], places: Mapping[int, Path | str]) -> Iterator[Row]:
+    """One row at a time, so that only its recordings are in memory."""
+    attempts: dict[str, list[tuple[str, Path | str]]] = {}
+    for number, job in enumerate(jobs):
+        attempts.setdefault(job.row, []).append((job.target, places[number]))
+    for name, cells in attempts.items():
+        read = tuple(
+            Attempt(target, bundle=read_bundle(place))
+            if isinstance(place, Path)
+            else Attempt(target, failed=place)
+            for target, place in cells
+        )
+        yield from build_rows([Series(name, read)])
+
+
+def _results(
+    jobs: Sequence[Job], *, make_executor: ExecutorFactory, window: int, story: Story
+) -> Iterator[tuple[int, Result]]:
+    """Results as they come; at most `window` jobs are handed out at a time."""
+    waiting = deque(range(len(jobs)))
+    tries = [0] * len(jobs)
+    while waiting:
+        with make_executor() as executor:
+            running: dict[Future[Result], int] = {}
+            try:
+                while waiting or running:
+                    while waiting and len(running) < window:
+                        number = waiting.popleft()
+                        tries[number] += 1
+                        running[executor.submit(run_job, jobs[number])] = number
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        # Taken out only when its result is there: what is left is tried again.
+                        result = future.result()
+                        yield running.pop(future), result
+            except BrokenExecutor as error:
+                lost = sorted(running.values())
+                if any(tries[number] >= _TRIES for number in lost):
+                    names = ", ".join(f"{jobs[number].row} on {jobs[number].target}" for number in lost)
+                    raise CannotDoError(
+                        f"workers were lost {_TRIES} times while they ran {names}",
+                        hint="is there enough memory? fewer --jobs need less; run again to go on",
+                    ) from error
+                story.done("lost", f"a worker died; {len(lost)} jobs are tried again")
+                waiting.extendleft(reversed(lost))
+            except BaseException:
+                for future in running:
+                    future.cancel()
+                raise
