@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,7 @@ from .judge import explain_reason
 from .models.manifest import ClaimResult, Finding, Manifest
 from .models.report import ON_REQUEST, Report
 
-_LABEL = 12
+_LABEL = 14
 _CLAIM = 20
 
 
@@ -76,16 +77,14 @@ def render_judgement(document: Manifest) -> Iterator[str]:
             yield f"  {'':<{_LABEL}}{'':<{_CLAIM}}{line}"
     holds = _names(results, "holds", violated)
     silent = [name for name in _names(results, "not_observed", violated) if name not in holds]
-    if holds:
-        yield f"  {'holds':<{_LABEL}}{', '.join(holds)}"
-    if silent:
-        yield f"  {'not observed':<{_LABEL}} {', '.join(silent)}"
+    yield from _listed("holds", holds)
+    yield from _listed("not observed", silent)
     if document.judgement.verdict == "inconclusive":
         label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
-        yield f"  {label} {'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
+        yield f"  {label}{'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
         for recording in document.recordings:
             for pointer in recording.differences[:3]:
-                yield f"  {'':<{_LABEL}} {recording.mode}: the repeats differ at {pointer}"
+                yield f"  {'':<{_LABEL}}{recording.mode}: the repeats differ at {pointer}"
 
 
 def render_recorded(
@@ -114,7 +113,7 @@ def render_report(report: Report) -> Iterator[str]:
         detail = printable(check.detail)
         if check.status == "not_made":
             detail = f"not checked: {detail}"
-        yield f"  {click.style(mark, fg=colour)} {check.name:<{_LABEL}} {detail}"
+        yield f"  {click.style(mark, fg=colour)} {check.name:<{_LABEL - 2}}{detail}"
     left = [check.name for check in requested if check.status == "not_made"]
     if left:
         yield f"  \N{EN DASH} {', '.join(left)}: on request"
@@ -188,6 +187,20 @@ def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
     for claim in results:
         found.setdefault(claim.id, []).append(claim)
     return found
+
+
+def _listed(label: str, names: list[str]) -> Iterator[str]:
+    """Names after a label, wrapped to the terminal."""
+    if names:
+        width = max(60, shutil.get_terminal_size((100, 24)).columns)
+        indent = " " * (_LABEL + 2)
+        yield textwrap.fill(
+            ", ".join(names),
+            width,
+            initial_indent=f"  {label:<{_LABEL}}",
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
 
 
 def _names(results: Iterable[ClaimResult], status: str, without: Iterable[str]) -> list[str]:
