@@ -4,8 +4,8 @@ Rules:
 1. Index settings are the user's: uv's (environment, user and system `uv.toml`), and where uv has
    none, pip's (`PIP_*`, `pip.conf`). Project files of the working directory are not read, so that a
    lock does not depend on where it was made.
-2. Settings that change what is resolved (constraints, overrides, resolution, pre-releases, …) are
-   not the user's to inherit: they are left out of uv's environment and given explicitly.
+2. Settings that change what is resolved (constraints, overrides, resolution, pre-releases, …) are not
+   inherited: uv reads none of its files here, and of its variables only those about reaching an index.
 3. Credentials travel by environment, never by argument list, and are cut from every message.
 """
 
@@ -17,11 +17,11 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import platformdirs
 
@@ -29,12 +29,10 @@ from . import _scratch
 from .errors import CannotDoError
 
 _UV_KEEPS: Final = re.compile(
-    r"UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|INDEX_STRATEGY"
-    r"|INDEX_\w+_(?:USERNAME|PASSWORD)|KEYRING_PROVIDER|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS"
-    r"|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|REQUEST_TIMEOUT|HTTP_RETRIES|CONFIG_FILE|NO_CONFIG|NO_NETRC"
-    r"|CREDENTIALS_DIR|CONCURRENT_DOWNLOADS)"
+    r"UV_(?:INDEX_\w+_(?:USERNAME|PASSWORD)|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|REQUEST_TIMEOUT|HTTP_RETRIES"
+    r"|NO_NETRC|CREDENTIALS_DIR|CONCURRENT_DOWNLOADS|OFFLINE)"
 )
-"""uv's settings about where the index is and how to reach it; all other `UV_*` are dropped."""
+"""uv's settings about reaching an index; where it is comes from `index_settings`, all else is dropped."""
 
 _DROPPED: Final = (
     "VIRTUAL_ENV",
@@ -74,7 +72,7 @@ def run_uv(
         for name, value in os.environ.items()
         if name not in _DROPPED and (not name.startswith("UV_") or _UV_KEEPS.fullmatch(name))
     }
-    variables |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
+    variables |= {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     variables |= environment or {}
     with _scratch.directory("uv") as nowhere:
         for name, text in (files or {}).items():
@@ -130,11 +128,41 @@ def without_credentials(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class Place:
+    """An index, or a place with links to files."""
+
+    url: str
+    """May hold credentials."""
+    name: str | None = None
+    """uv's name for it, by which credentials are given in the environment."""
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What one source of settings says; None and empty where it says nothing."""
+
+    default: Place | None = None
+    indexes: tuple[Place, ...] = ()
+    links: tuple[Place, ...] = ()
+    no_index: bool = False
+    strategy: str | None = None
+    keyring: bool = False
+    insecure: tuple[str, ...] = ()
+    system_certs: bool = False
+    proxy: str | None = None
+    certificates: str | None = None
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return (*([self.default] if self.default else ()), *self.indexes, *self.links)
+
+
+@dataclass(frozen=True)
 class IndexSettings:
     """The user's index settings, as uv takes them."""
 
     environment: Mapping[str, str]
-    """What must be added to uv's environment: pip's settings in uv's words; may hold credentials."""
+    """What uv's environment must hold; may hold credentials."""
     places: tuple[str, ...]
     """Index URLs and find-links without credentials, in order: what a resolution depends on."""
     credentials: Mapping[tuple[str, str, int | None], tuple[str, str]]
@@ -145,43 +173,60 @@ class IndexSettings:
 
 def index_settings() -> IndexSettings:
     """Read the user's index settings from uv's places, else from pip's."""
-    named = list(_uv_places())
-    environment: dict[str, str] = {}
-    insecure = set((os.environ.get("UV_INSECURE_HOST") or "").split())
-    keyring = os.environ.get("UV_KEYRING_PROVIDER") == "subprocess"
-    pip = {} if named else _pip_settings()
-    if pip:
-        extra, links = pip.get("extra-index-url", "").split(), pip.get("find-links", "").split()
-        index = pip.get("index-url", "").strip()
-        if index:
-            environment["UV_DEFAULT_INDEX"] = index
-        if extra:
-            environment["UV_INDEX"] = " ".join(extra)
-            # pip takes the best version of all indexes; uv's default is the first index that has the name.
-            environment["UV_INDEX_STRATEGY"] = "unsafe-best-match"
-        if links:
-            environment["UV_FIND_LINKS"] = ",".join(links)
-        if pip.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
-            environment["UV_NO_INDEX"] = "1"
-        if hosts := pip.get("trusted-host", "").split():
-            environment["UV_INSECURE_HOST"] = " ".join(hosts)
-            insecure |= set(hosts)
-        if pip.get("keyring-provider") == "subprocess":
-            environment["UV_KEYRING_PROVIDER"], keyring = "subprocess", True
-        if proxy := pip.get("proxy"):
-            for name in ("HTTPS_PROXY", "HTTP_PROXY"):
-                if not os.environ.get(name) and not os.environ.get(name.lower()):
-                    environment[name] = proxy
-        if (bundle := pip.get("cert")) and not os.environ.get("SSL_CERT_FILE"):
-            environment["SSL_CERT_FILE"] = bundle
-        named = [(None, url) for url in (*([index] if index else []), *extra, *links)]
+    found = _merged([_uv_environment(), *(_uv_file(path) for path in _uv_files())])
+    if not found.places and not found.no_index:
+        pip = _pip()
+        found = _merged([replace(found, proxy=pip.proxy, certificates=pip.certificates), pip])
     return IndexSettings(
-        environment=environment,
-        places=tuple(_bare(url) for _, url in named),
-        credentials=dict(_credentials(named)),
-        insecure_hosts=frozenset(insecure),
-        keyring=keyring,
+        environment=_as_environment(found),
+        places=(*(_bare(place.url) for place in found.places), *(["--no-index"] if found.no_index else [])),
+        credentials=dict(_credentials(found.places)),
+        insecure_hosts=frozenset(found.insecure),
+        keyring=found.keyring,
     )
+
+
+def _merged(sources: Sequence[_Settings]) -> _Settings:
+    """uv's precedence: the first default wins, lists are joined in order."""
+    return _Settings(
+        default=next((each.default for each in sources if each.default), None),
+        indexes=tuple(place for each in sources for place in each.indexes),
+        links=tuple(place for each in sources for place in each.links),
+        no_index=any(each.no_index for each in sources),
+        strategy=next((each.strategy for each in sources if each.strategy), None),
+        keyring=any(each.keyring for each in sources),
+        insecure=tuple(host for each in sources for host in each.insecure),
+        system_certs=any(each.system_certs for each in sources),
+        proxy=next((each.proxy for each in sources if each.proxy), None),
+        certificates=next((each.certificates for each in sources if each.certificates), None),
+    )
+
+
+def _as_environment(found: _Settings) -> dict[str, str]:
+    """The settings in uv's variables, and nothing else of its files."""
+    variables = {
+        "UV_DEFAULT_INDEX": _spelled(found.default) if found.default else "",
+        "UV_INDEX": " ".join(_spelled(place) for place in found.indexes),
+        "UV_FIND_LINKS": ",".join(place.url for place in found.links),
+        "UV_NO_INDEX": "1" if found.no_index else "",
+        "UV_INDEX_STRATEGY": found.strategy or "",
+        "UV_KEYRING_PROVIDER": "subprocess" if found.keyring else "",
+        "UV_INSECURE_HOST": " ".join(found.insecure),
+        # The newer name and the older one.
+        "UV_SYSTEM_CERTS": "1" if found.system_certs else "",
+        "UV_NATIVE_TLS": "1" if found.system_certs else "",
+    }
+    if found.proxy:
+        for name in ("HTTPS_PROXY", "HTTP_PROXY"):
+            if not os.environ.get(name) and not os.environ.get(name.lower()):
+                variables[name] = found.proxy
+    if found.certificates and not os.environ.get("SSL_CERT_FILE"):
+        variables["SSL_CERT_FILE"] = found.certificates
+    return {name: value for name, value in variables.items() if value}
+
+
+def _spelled(place: Place) -> str:
+    return f"{place.name}={place.url}" if place.name else place.url
 
 
 def _bare(url: str) -> str:
@@ -195,38 +240,94 @@ def realm(url: str) -> tuple[str, str, int | None]:
     return parts.scheme, parts.hostname or "", parts.port
 
 
-def _credentials(
-    named: list[tuple[str | None, str]],
-) -> Iterator[tuple[tuple[str, str, int | None], tuple[str, str]]]:
-    for name, url in named:
-        parts = urlsplit(url)
+def _credentials(places: Sequence[Place]) -> Iterator[tuple[tuple[str, str, int | None], tuple[str, str]]]:
+    for place in places:
+        parts = urlsplit(place.url)
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        if name:
-            key = re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+        if place.name:
+            key = re.sub(r"[^A-Za-z0-9]", "_", place.name).upper()
             user = os.environ.get(f"UV_INDEX_{key}_USERNAME", user)
             password = os.environ.get(f"UV_INDEX_{key}_PASSWORD", password)
         if user or password:
-            yield realm(url), (user, password)
+            yield realm(place.url), (user, password)
 
 
-def _uv_places() -> Iterator[tuple[str | None, str]]:
-    """(index name, URL) of uv's environment variables and of its user and system files."""
-    for variable in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"):
-        separator = r"[\s,]+" if variable == "UV_FIND_LINKS" else r"\s+"
-        for item in re.split(separator, os.environ.get(variable, "").strip()):
-            if item:
-                # `name=https://…` names an index; a URL's own `=` comes after its `://`.
-                name, equals, url = item.partition("=")
-                yield (name, url) if equals and re.fullmatch(r"[\w.-]+", name) else (None, item)
-    for path in _uv_files():
-        for table in _uv_tables(path):
-            for index in table.get("index", []):
-                if isinstance(index, dict) and isinstance(index.get("url"), str):
-                    yield index.get("name"), index["url"]
-            if isinstance(url := table.get("index-url"), str):
-                yield None, url
-            for key in ("extra-index-url", "find-links"):
-                yield from ((None, url) for url in table.get(key, []) if isinstance(url, str))
+_NAMED: Final = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)=(?P<url>.+)")
+"""uv's `name=https://…`; in a bare URL the first `=` comes after a colon or slash."""
+
+
+def _place(text: str) -> Place:
+    match = _NAMED.fullmatch(text)
+    return Place(match["url"], match["name"]) if match else Place(text)
+
+
+def _uv_environment() -> _Settings:
+    def words(variable: str, separator: str = r"\s+") -> tuple[str, ...]:
+        return tuple(filter(None, re.split(separator, os.environ.get(variable, ""))))
+
+    default = (*words("UV_DEFAULT_INDEX"), *words("UV_INDEX_URL"))
+    indexes = (*words("UV_INDEX"), *words("UV_EXTRA_INDEX_URL"))
+    return _Settings(
+        default=_place(default[0]) if default else None,
+        indexes=tuple(_place(text) for text in indexes),
+        links=tuple(Place(text) for text in words("UV_FIND_LINKS", r"[\s,]+")),
+        no_index=_is_true(os.environ.get("UV_NO_INDEX")),
+        strategy=os.environ.get("UV_INDEX_STRATEGY"),
+        keyring=os.environ.get("UV_KEYRING_PROVIDER") == "subprocess",
+        insecure=words("UV_INSECURE_HOST"),
+        system_certs=_is_true(os.environ.get("UV_SYSTEM_CERTS") or os.environ.get("UV_NATIVE_TLS")),
+    )
+
+
+def _is_true(text: object) -> bool:
+    return str(text).lower() in {"1", "true", "yes", "on", "y", "t"}
+
+
+def _uv_file(path: Path) -> _Settings:
+    """The index settings of a `uv.toml`, at its top and in its `[pip]` table."""
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except OSError:
+        return _Settings()
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CannotDoError(f"uv's settings {path} are not TOML: {error}", hint="correct the file") from error
+    pip = document.get("pip")
+    return _merged([_uv_table(pip if isinstance(pip, dict) else {}), _uv_table(document)])
+
+
+def _uv_table(table: Mapping[str, Any]) -> _Settings:  # Any: another tool's configuration
+    def texts(key: str) -> list[str]:
+        value = table.get(key, [])
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+    indexes = [
+        index
+        for index in table.get("index", [])
+        if isinstance(index, dict) and isinstance(index.get("url"), str)
+    ]
+    # An explicit index serves only packages that a project assigns to it.
+    used = [index for index in indexes if not index.get("explicit")]
+    defaults = [Place(index["url"], index.get("name")) for index in used if index.get("default")]
+    if isinstance(url := table.get("index-url"), str):
+        defaults.append(Place(url))
+    flat = [Place(index["url"]) for index in used if index.get("format") == "flat"]
+    return _Settings(
+        default=defaults[0] if defaults else None,
+        indexes=(
+            *(
+                Place(index["url"], index.get("name"))
+                for index in used
+                if not index.get("default") and index.get("format") != "flat"
+            ),
+            *map(Place, texts("extra-index-url")),
+        ),
+        links=(*flat, *map(Place, texts("find-links"))),
+        no_index=table.get("no-index") is True,
+        strategy=table["index-strategy"] if isinstance(table.get("index-strategy"), str) else None,
+        keyring=table.get("keyring-provider") == "subprocess",
+        insecure=tuple(texts("allow-insecure-host")),
+        system_certs=table.get("system-certs") is True or table.get("native-tls") is True,
+    )
 
 
 def _uv_files() -> Iterator[Path]:
@@ -246,17 +347,7 @@ def _uv_files() -> Iterator[Path]:
     yield Path("/etc/uv/uv.toml")
 
 
-def _uv_tables(path: Path) -> Iterator[dict[str, Any]]:  # Any: another tool's configuration
-    try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return  # uv itself reports a broken file, with its place
-    yield document
-    if isinstance(pip := document.get("pip"), dict):
-        yield pip
-
-
-def _pip_settings() -> dict[str, str]:
+def _pip() -> _Settings:
     """pip's settings by its precedence: environment, then site, user and system files."""
     settings: dict[str, str] = {}
     for path in _pip_files():
@@ -271,17 +362,19 @@ def _pip_settings() -> dict[str, str]:
     for name, value in os.environ.items():
         if name.startswith("PIP_") and value:
             settings[name.removeprefix("PIP_").lower().replace("_", "-")] = value
-    wanted = {
-        "index-url",
-        "extra-index-url",
-        "find-links",
-        "no-index",
-        "trusted-host",
-        "keyring-provider",
-        "proxy",
-        "cert",
-    }
-    return {name: value for name, value in settings.items() if name in wanted}
+    index, extra = settings.get("index-url", "").split(), settings.get("extra-index-url", "").split()
+    return _Settings(
+        default=Place(index[0]) if index else None,
+        indexes=tuple(map(Place, extra)),
+        links=tuple(map(Place, settings.get("find-links", "").split())),
+        no_index=_is_true(settings.get("no-index")),
+        # pip takes the best version of all its indexes; uv's default is the first index that has the name.
+        strategy="unsafe-best-match" if extra else None,
+        keyring=settings.get("keyring-provider") == "subprocess",
+        insecure=tuple(settings.get("trusted-host", "").split()),
+        proxy=settings.get("proxy"),
+        certificates=settings.get("cert"),
+    )
 
 
 def _pip_files() -> Iterator[Path]:
@@ -299,10 +392,3 @@ def _pip_files() -> Iterator[Path]:
     yield Path(sys.prefix) / name
     if explicit:
         yield Path(explicit)
-
-
-def with_credentials(url: str, user: str, password: str) -> str:
-    """`url` with a user part."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"))

@@ -123,8 +123,8 @@ class Resolver:
         return _index.run_uv(
             [
                 *("pip", "compile", "-", "--format", "pylock.toml", "--generate-hashes", "--no-header"),
-                *("--no-annotate", "--only-binary", ":all:", "--no-sources", "--resolution", "highest"),
-                *("--prerelease", "if-necessary-or-explicit", "--cache-dir", str(self._cache)),
+                *("--no-annotate", "--only-binary", ":all:", "--no-sources"),
+                *("--cache-dir", str(self._cache)),
                 *("--python", str(self._interpreter.path), *options),
             ],
             stdin="\n".join(requirements) + "\n",
@@ -199,6 +199,12 @@ class Resolver:
 
     def _refusal(self, said: str, wanted: Requirement | None, *, until: date | None) -> AgentproofError:  # noqa: PLR0911 - a table
         reason = _reason(said)
+        if re.search(r"401 Unauthorized|403 Forbidden|authentication credentials", said):
+            return CannotDoError(
+                "the package index asks for credentials, or refuses those that were given",
+                hint="give them as for uv or pip: in the index URL, netrc, UV_INDEX_<NAME>_USERNAME and "
+                "_PASSWORD, or a keyring",
+            )
         if re.search(
             r"Failed to fetch|error sending request|[Cc]onnection refused|dns error|timed out", said
         ):
