@@ -58,6 +58,7 @@ LAYERS: list[set[str]] = [
     },
     {
         "_assemble",
+        "_executors",
         "_holdings",
         "_observe",
         "_place",
