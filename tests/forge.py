@@ -112,6 +112,7 @@ def _state(approved: Sequence[str]) -> Shape:
             "approvals": {"pay": {"approved": list(approved), "rejected": []}},
             "usage": {"requests": 1},
         },
+        "current_step": {"data": {"interruptions": [{"raw_item": {"call_id": "call_1", "name": "pay"}}]}},
         "original_input": "Pay 100.",
         "temperature": 0.7,
     }
@@ -125,6 +126,11 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
     asked = [{"agent": "clerk", "arguments": '{"amount": 100}', "call_id": "call_1", "tool": "pay"}]
     user = {"role": "user", "content": "Pay 100."}
     output = {"call_id": "call_1", "output": "paid 100", "type": "function_call_output"}
+    items = [{"agent": "clerk", "raw": item, "type": "tool_call_item"}]
+
+    def hook(run: str, name: str, **more: object) -> Shape:
+        return {"kind": "hook.called", "run": run, "scope": "run", "hook": name, "agent": "clerk", **more}
+
     events: list[Shape] = [
         {"kind": "script.started", "entry": "reproduction.py"},
         {"kind": "sdk.imported", "module": "agents"},
@@ -136,6 +142,8 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
             "input": "Pay 100.",
             **routed,
         },
+        hook("R1", "on_agent_start", agent_has_hooks=False),
+        hook("R1", "on_llm_start", agent_has_hooks=False),
         {
             "kind": "model.called",
             "run": "R1",
@@ -146,6 +154,7 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
             "tools": ["pay"],
         },
         {"kind": "model.answered", "run": "R1", "call": "M1", "output": [item]},
+        hook("R1", "on_llm_end", agent_has_hooks=False),
         {
             "kind": "run.ended",
             "run": "R1",
@@ -153,6 +162,7 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
             "result": "Q1",
             "last_agent": "clerk",
             "interruptions": asked,
+            "items": items,
             "snapshot": before,
         },
         {"kind": "state.made", "state": "S1", "snapshot": before, "result": "Q1"},
@@ -201,6 +211,7 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
             "output": "paid 100",
             "output_type": "builtins:str",
         },
+        hook("R2", "on_llm_start", agent_has_hooks=False),
         {
             "kind": "model.called",
             "run": "R2",
@@ -211,6 +222,8 @@ def _events(mode: str, *, before: str, after: str, leaks: bool) -> list[Shape]:
             "tools": ["pay"],
         },
         {"kind": "model.answered", "run": "R2", "call": "M2", "output": [answer]},
+        hook("R2", "on_llm_end", agent_has_hooks=False),
+        hook("R2", "on_agent_end", agent_has_hooks=False, output="Paid."),
         {
             "kind": "run.ended",
             "run": "R2",

@@ -98,6 +98,14 @@ def _invented_claim(draft: Draft) -> None:
     )
 
 
+def _holding(claims: list[Shape]) -> Shape:
+    return next(claim for claim in claims if claim["status"] == "holds")
+
+
+def _without_the_tool(events: list[Shape]) -> None:
+    events.remove(next(event for event in events if event["kind"] == "tool.started"))
+
+
 def _finding(claims: list[Shape]) -> Shape:
     found: list[Shape] = [each for claim in claims for each in claim.get("because", ())]
     return next(each for each in found if "pointer" in each)
@@ -119,7 +127,7 @@ FORGERIES = [
     Forgery("a tool run removed, ids recomputed", drop("tool.started"), None),
     Forgery(
         "a tool run removed, nothing recomputed",
-        events(lambda events: events.pop(11), judged=False),
+        events(_without_the_tool, judged=False),
         "other_evidence",
     ),
     Forgery("the start of the script removed", drop("script.started"), "other_run"),
@@ -156,7 +164,11 @@ FORGERIES = [
     Forgery("violated claims removed", _holds_by_leaving_out, "claims_left_out"),
     Forgery("violated claims removed by an old version", _of_an_old_version(_holds_by_leaving_out), None),
     Forgery("all claims removed", claims(list.clear), "other_verdict"),
-    Forgery("a claim that holds removed", claims(lambda claims: claims.pop(2)), "claims_left_out"),
+    Forgery(
+        "a claim that holds removed",
+        claims(lambda claims: claims.remove(_holding(claims))),
+        "claims_left_out",
+    ),
     Forgery("claims in another order", claims(list.reverse), "claims_left_out"),
     Forgery("a claim twice", claims(lambda claims: claims.insert(0, claims[0])), "claims_left_out"),
     Forgery(
@@ -164,9 +176,11 @@ FORGERIES = [
     ),
     Forgery("a claim of another kind", claims(lambda claims: claims[0].update(kind="evil")), "unknown_claim"),
     Forgery(
-        "a claim's status", claims(lambda claims: claims[2].update(status="not_observed")), "other_claims"
+        "a claim's status",
+        claims(lambda claims: _holding(claims).update(status="not_observed")),
+        "other_claims",
     ),
-    Forgery("a claim's sites", claims(lambda claims: claims[2].update(sites=99)), "other_claims"),
+    Forgery("a claim's sites", claims(lambda claims: _holding(claims).update(sites=99)), "other_claims"),
     Forgery(
         "a finding's pointer",
         claims(lambda claims: _finding(claims).update(pointer="/x")),
