@@ -11,12 +11,12 @@ Not observed: no run called its model, or the release has no such hooks.
 From: openai/openai-agents-python#1619.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from ..models.events import HookCalled, SdkImported
+from ..models.events import HookCalled
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
+from ._hooks import known_hooks
 from ._outcome import Outcome, Scope, outcome
 from ._runs import Run
 
@@ -29,8 +29,7 @@ NEEDS = frozenset({"hooks", "models", "runs"})
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every run of the one trace."""
     view = evidence.view
-    imported = view.of(SdkImported)
-    known: Any = imported[0].hooks if imported else None  # Any: a value
+    known = {scope: known_hooks(view, scope) for scope in ("run", "agent")}
     judged = [one for run in view.runs.values() for one in _counts(run, known)]
     return outcome(sites=len(judged), because=_violations(judged, view))
 
@@ -39,7 +38,7 @@ _Count = tuple[Run, str, str, int, int]
 """A run, a scope, a hook, how often it had to be called, and how often it was."""
 
 
-def _counts(run: Run, known: Any) -> Iterator[_Count]:  # Any: a value
+def _counts(run: Run, known: Mapping[str, frozenset[str]]) -> Iterator[_Count]:
     calls, answers = len(run.model_calls()), len(run.answers())
     if not calls or run.ended is None or run.ended.outcome not in ("returned", "raised"):
         return
@@ -50,9 +49,8 @@ def _counts(run: Run, known: Any) -> Iterator[_Count]:  # Any: a value
     for scope in ("run", "agent"):
         if scope == "agent" and own != {True}:
             continue
-        names = known.get(scope) if isinstance(known, dict) else None
         for hook, wanted in (("on_llm_start", calls), ("on_llm_end", answers)):
-            if isinstance(names, list) and hook in names:
+            if hook in known[scope]:
                 times = sum(1 for event in told if (event.scope, event.hook) == (scope, hook))
                 yield run, scope, hook, wanted, times
 

@@ -23,9 +23,11 @@ def _quiet(mode: str = "as-written") -> Script:
     """One run with one tool, nothing wrong."""
     script = Script(mode)  # type: ignore[arg-type] # one of the two modes
     run = script.run()
-    script.model(run, "go", function_call("c1", "add"))
+    script.model(run, "go", function_call("c1", "add"), tools=["add"])
     script.tool(run, "c1", "add")
-    script.model(run, [function_call("c1", "add"), function_output("c1")], message("done"))
+    script.model(
+        run, [message("go", "user"), function_call("c1", "add"), function_output("c1")], message("done")
+    )
     script.end(run, final_output="done")
     return script
 
@@ -133,6 +135,12 @@ def test_a_recorder_that_failed_everywhere_is_the_reason() -> None:
 def test_what_could_not_be_captured_is_not_observed() -> None:
     gaps = tuple(Gap(what=part, why="no such class") for part in ("models", "runs", "states"))
     assert judged(_quiet().exit(), coverage=gaps).reasons == ("not_captured",)
+
+
+def test_what_a_release_does_not_have_cannot_be_missed() -> None:
+    gaps = (Gap(what="states", why="this release has no RunState"),)
+    by_kind = {claim.kind: claim.status for claim in judged(_leaking().exit(), coverage=gaps).claims}
+    assert by_kind["state-integrity"] == "violated"
 
 
 def test_recomputing_what_a_manifest_lists_gives_the_same() -> None:

@@ -1,0 +1,77 @@
+"""What a tool gave is what the result holds.
+
+Rule: the output with which a tool ended is the output of the result's item for that call, value and type.
+Left out: calls that a tool's output guardrail looked at, and ids that the model gave more than once.
+
+Sites: tools that ended in a run that returned with an item for their call.
+
+Not observed: no such tool.
+
+From: no report among those studied; natural, and silent on all of them.
+"""
+
+from collections.abc import Iterator
+
+from ..models._wire import encode
+from ..models.events import GuardrailRan, ToolEnded
+from ..models.manifest import Finding
+from ._evidence import Evidence
+from ._items import Item, call_id_of, items_of, raw_of
+from ._outcome import Outcome, Scope, outcome, short
+from ._runs import Run, times_asked
+
+NAME = "tool-output-delivered"
+VERSION = 1
+SCOPE: Scope = "each"
+NEEDS = frozenset({"hooks", "runs"})
+
+
+def evaluate(evidence: Evidence) -> Outcome:
+    """Judge every run that returned in the one trace."""
+    view = evidence.view
+    pairs = [pair for run in view.runs.values() if run.returned for pair in _pairs(run)]
+    found = (
+        Finding(
+            code="another_output",
+            events=view.refs(end, *((run.ended,) if run.ended else ())),
+            run=run.label,
+            tool=end.tool,
+            call_id=end.call_id,
+            before=short(end.output),
+            after=short(item.get("output")),
+        )
+        for run, end, item in pairs
+        if encode(end.output) != encode(item.get("output"))
+    )
+    return outcome(sites=len(pairs), because=found)
+
+
+def _pairs(run: Run) -> Iterator[tuple[Run, ToolEnded, Item]]:
+    looked_at = {
+        event.call_id
+        for event in run.events
+        if isinstance(event, GuardrailRan) and event.guardrail_kind == "tool_output"
+    }
+    if None in looked_at or run.ended is None:
+        return
+    held: dict[str | None, list[Item]] = {}
+    for item in items_of(run.ended.items):
+        if item.get("type") == "tool_call_output_item" and "output" in item:
+            held.setdefault(call_id_of(raw_of(item)), []).append(item)
+    ends: dict[str | None, list[ToolEnded]] = {}
+    for end in run.tools_ended():
+        ends.setdefault(end.call_id, []).append(end)
+    for call, of_call in ends.items():
+        items = held.get(call, [])
+        if call is None or call in looked_at or len(of_call) != 1 or len(items) != 1:
+            continue
+        if times_asked([run], call) <= 1:
+            yield run, of_call[0], items[0]
+
+
+def explain(finding: Finding) -> str:
+    """What was given and what is held."""
+    return (
+        f"tool {finding.tool} gave {finding.before!r:.50} for {finding.call_id}; the result of run "
+        f"{finding.run} holds {finding.after!r:.50}"
+    )
