@@ -1,24 +1,28 @@
 """Fetch wheels into the store, in parallel, each checked against the SHA-256 of the lock.
 
-A URL and its credentials live only in memory. Proxies and CA bundles are taken from the environment
-(`HTTPS_PROXY`, `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, …) and netrc by requests, as pip does.
+A URL and its credentials live only in memory. Proxies and netrc are found by requests, as for pip; trusted
+are the certificates of the system, of certifi, and of `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE`. More rests
+on the SHA-256 than on the connection.
 """
 
 import hashlib
 import os
 import shutil
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
 import requests.adapters
+import urllib3
+import urllib3.exceptions
 import urllib3.util
 
 from ._index import IndexSettings, realm, without_credentials
@@ -159,24 +163,45 @@ def _from_keyring(url: str) -> tuple[str, str] | None:
     )
 
 
+class _Adapter(requests.adapters.HTTPAdapter):
+    """Trust what the system trusts (and `SSL_CERT_FILE`) beside the certificates that requests brings."""
+
+    # Any: urllib3's own options, passed on.
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, ssl_context=ssl.create_default_context(), **options)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        return super().proxy_manager_for(proxy, ssl_context=ssl.create_default_context(), **options)
+
+
+class _Insecure(requests.adapters.HTTPAdapter):
+    """For the hosts that the user declares insecure (`UV_INSECURE_HOST`, pip's `trusted-host`)."""
+
+    def send(self, *args: Any, **options: Any) -> requests.Response:
+        # The user has said so; urllib3 would warn at each request.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        return super().send(*args, **(options | {"verify": False}))
+
+
 def index_session(settings: IndexSettings) -> requests.Session:
     """A session for the user's index: credentials, proxies, CA bundles, retries."""
     session = requests.Session()
     retry = urllib3.util.Retry(
-        total=4,
-        backoff_factor=0.5,
+        total=3,
+        backoff_factor=0.3,
         status_forcelist=(429, 500, 502, 503, 504),
         respect_retry_after_header=True,
     )
-    adapter = requests.adapters.HTTPAdapter(max_retries=retry, pool_maxsize=_PARALLEL)
+    adapter = _Adapter(max_retries=retry, pool_maxsize=_PARALLEL)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     session.auth = _IndexAuth(settings)
-    # uv's variable; requests reads only its own two.
-    if not (os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")):
-        bundle = os.environ.get("SSL_CERT_FILE") or settings.environment.get("SSL_CERT_FILE")
-        if bundle:
-            session.verify = bundle
+    own = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+    # pip's `cert`: requests reads only its own two variables.
+    if not own and (bundle := settings.environment.get("SSL_CERT_FILE")):
+        session.verify = bundle
+    for host in settings.insecure_hosts:
+        session.mount(f"https://{host}", _Insecure(max_retries=retry, pool_maxsize=_PARALLEL))
     for name in ("HTTPS_PROXY", "HTTP_PROXY"):
         if proxy := settings.environment.get(name):
             session.proxies[name.removesuffix("_PROXY").lower()] = proxy

@@ -3,15 +3,24 @@
 import base64
 import hashlib
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from agentproof import _lock, _pythons
+from agentproof._download import Wanted, fetch
+from agentproof._index import index_settings
 from agentproof._wheels import WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from tests.wheels import make_wheel
@@ -317,3 +326,74 @@ def test_other_bytes_than_listed_never_enter_the_store(
     with pytest.raises(CannotDoError, match="should have SHA-256 0000"):
         _locked(store)
     assert not list(store.root.glob("*/dep-*"))
+
+
+@pytest.fixture
+def secure(server: _Server, tmp_path: Path) -> Path:
+    """The server with TLS; the certificate that it shows is signed by nobody else."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "certificate.pem"
+    pem = serialization.Encoding.PEM
+    file.write_bytes(
+        certificate.public_bytes(pem)
+        + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return file
+
+
+def _https(server: _Server) -> str:
+    return server.url.replace("http://", "https://") + "/simple"
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "PIP_CERT"])
+def test_the_users_certificates_are_trusted(
+    server: _Server, secure: Path, store: WheelStore, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    _forget_certificates(monkeypatch)
+    monkeypatch.setenv(variable, str(secure))
+    monkeypatch.setenv("PIP_INDEX_URL", _https(server))
+    assert _locked(store) == ["demo 1.0", "dep 1.0"]
+
+
+def test_a_host_that_the_user_declares_insecure_is_used(
+    server: _Server, secure: Path, store: WheelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _forget_certificates(monkeypatch)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", _https(server))
+    monkeypatch.setenv("UV_INSECURE_HOST", "127.0.0.1")
+    assert _locked(store) == ["demo 1.0", "dep 1.0"]
+
+
+def test_an_unknown_certificate_is_refused(
+    server: _Server, secure: Path, store: WheelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _forget_certificates(monkeypatch)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", _https(server))
+    with pytest.raises(CannotDoError, match=r"(?i)certificate"):
+        _locked(store)
+    wanted = Wanted(
+        "demo", "demo-1.0-py3-none-any.whl", "0" * 64, server.url.replace("http", "https") + "/files/x"
+    )
+    with pytest.raises(CannotDoError, match=r"(?i)certificate"):
+        fetch([wanted], store=store, settings=index_settings(), progress=lambda _: None)
+
+
+def _forget_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"):
+        monkeypatch.delenv(name, raising=False)
