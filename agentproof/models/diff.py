@@ -4,6 +4,7 @@ Objects are compared by key, lists by index; where lists differ in length, the s
 additions or removals at the end. The order of the changes is the order of the pointers' segments.
 """
 
+import marshal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,15 +36,29 @@ def diff(before: Any, after: Any, pointer: str = "") -> Iterator[Change]:  # Any
                 yield Change(where, before[key], ABSENT)
             elif key not in before:
                 yield Change(where, ABSENT, after[key])
-            else:
+            elif not _is_same(before[key], after[key]):
                 yield from diff(before[key], after[key], where)
     elif isinstance(before, list) and isinstance(after, list):
         shared = min(len(before), len(after))
         for index in range(shared):
-            yield from diff(before[index], after[index], f"{pointer}/{index}")
+            if not _is_same(before[index], after[index]):
+                yield from diff(before[index], after[index], f"{pointer}/{index}")
         for index in range(shared, len(before)):
             yield Change(f"{pointer}/{index}", before[index], ABSENT)
         for index in range(shared, len(after)):
             yield Change(f"{pointer}/{index}", ABSENT, after[index])
     elif type(before) is not type(after) or before != after:
         yield Change(pointer, before, after)
+
+
+def _is_same(before: Any, after: Any) -> bool:  # Any: parts of JSON documents
+    """Whether two parts are surely the same, found out without walking through them here.
+
+    `==` takes 1, 1.0 and true for equal, marshal does not; it writes equal dictionaries differently
+    where their order differs, and then the walk decides.
+    """
+    return (
+        type(before) is type(after)
+        and before == after
+        and (type(before) not in (dict, list) or marshal.dumps(before, 0) == marshal.dumps(after, 0))
+    )

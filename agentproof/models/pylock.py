@@ -58,6 +58,9 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "") + "'"
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _string(text: str) -> str:
     """A TOML basic string: JSON's escapes are a subset of TOML's, but DEL must be escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return _encode(text).replace("\x7f", "\\u007F")
