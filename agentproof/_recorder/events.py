@@ -100,6 +100,12 @@ class Journal:
         self._lock = threading.RLock()
         self._reopen()
 
+    def happened_since(self, name: Optional[str]) -> int:
+        """How many events this process has written after `name`."""
+        if name is None or not name.startswith(self.process + ":"):
+            return self._count
+        return self._count - int(name.rpartition(":")[2])
+
     def new_label(self, letter: str) -> Dict[str, str]:
         """A label that nothing else in this recording has."""
         with self._lock:

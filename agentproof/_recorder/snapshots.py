@@ -19,6 +19,9 @@ from typing import Any, Callable, Iterator, List, Optional
 from .events import journal
 
 TIMEOUT = 20.0
+_LONG_PATIENCE = 0.3
+_SHORT_PATIENCE = 0.01
+_patience = _LONG_PATIENCE
 _CHUNK = 1 << 16
 _patience = 0.25
 
@@ -83,6 +86,22 @@ def _waits_for_work(frame: Any) -> bool:
     )
 
 
+def _settled() -> bool:
+    """Wait a moment for a worker thread that has just handed its result over to become idle.
+
+    Without the wait, two recordings of one script could differ in what they could ask.
+    """
+    global _patience
+    deadline = time.monotonic() + _patience
+    while not can_fork():
+        if time.monotonic() >= deadline:
+            _patience = _SHORT_PATIENCE  # some thread stays at work: do not wait for it each time
+            return False
+        time.sleep(0.001)
+    _patience = _LONG_PATIENCE
+    return True
+
+
 def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     """What `question()` gives in a child, as JSON data.
 
@@ -91,7 +110,7 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     Raises:
         UnavailableError: the child could not be forked, failed, or did not answer in time.
     """
-    if not can_fork():
+    if not _settled():
         raise UnavailableError("other threads are at work")
     reading, writing = os.pipe()
     try:

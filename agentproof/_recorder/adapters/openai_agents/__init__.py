@@ -6,6 +6,7 @@ What a release does not have is a gap in the recording's coverage, never an erro
 
 from typing import Any, Callable, Dict, List, Tuple
 
+from ... import bodies
 from ...events import journal, watching
 from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tracing, watch
 
@@ -33,6 +34,7 @@ def install(mode: str) -> List[Tuple[str, str]]:
         except Exception as error:
             journal().failed(name, error)
             gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    bodies.on_return = watch.body_returned
     return gaps
 
 

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from ... import snapshots
 from ...events import journal, pause, watching
+from ...events import run as current_run
 from ...values import freeze_state
 from . import facts
 
@@ -177,7 +178,7 @@ def changed(documents: Dict[str, Any], moment: str, *, own: Optional[str] = None
     """Write an event for each state that is not as it was, but for the one that `own` accounts for."""
     for name, document in documents.items():
         before = _exchange(name, document, moment)
-        if name == own or before is None or name in _running or _same(before, document):
+        if name == own or before is None or name in _running or same(before, document):
             continue
         journal().emit(
             "state.observed",
@@ -198,7 +199,7 @@ def _look_at_results(moment: str) -> None:
             continue
         now = facts.result(found)
         before = _exchange(name, now, moment)
-        if before is None or _same(before, now):
+        if before is None or same(before, now):
             continue
         journal().emit(
             "result.observed",
@@ -215,15 +216,28 @@ def _exchange(name: str, now: Any, moment: str) -> Any:
     return before
 
 
-def has_live() -> bool:
-    """True when there is anything to look at."""
+_MOST_BODIES = 60
+"""How often the return of a function is a boundary; a loop would ask the same again and again."""
+_bodies = 0
+
+
+def body_returned(started: Optional[str]) -> None:
+    """A function of the script returned outside of all runs, and something had happened in it."""
+    global _bodies
+    # Its start and its return are two events; more than those tell of the SDK.
+    if current_run.get() is not None or journal().happened_since(started) < 2 or not _has_live():
+        return
+    _bodies += 1
+    if _bodies <= _MOST_BODIES:
+        boundary("body")
+
+
+def _has_live() -> bool:
     return any(ref() is not None for ref in _states.values()) or any(
         ref() is not None for ref, _ in _results.values()
     )
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """True for equal JSON documents."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-same = _same
