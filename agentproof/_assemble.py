@@ -136,7 +136,7 @@ def _canonical(
 ) -> tuple[Canonical, manifest.Recording]:
     """The first of the repeats, and how the others compare; its redactor is added to `redactors`."""
     own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
-    ids = [generated_ids(each.events, each.stdout, each.stderr) for each in raw]
+    ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
     all_of_them = [
         canonicalise(

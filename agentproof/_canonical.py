@@ -6,8 +6,9 @@ Rules:
    tool, call id and content, never by time: two recordings of one behaviour give one order.
 2. `after` keeps only what no chain of other edges already says, and is absent for the event before.
 3. Labels are numbered by first appearance. Generated ids (trace, span and group ids, version 4 UUIDs,
-   addresses) keep their shape and get a number too, so that equality stays visible. An id that both
-   repeats share is the script's own and is left alone; addresses are always numbered.
+   addresses, the random part of names in the temporary directory) keep their shape and get a number
+   too, so that equality stays visible. One that both repeats share is the script's own and is left
+   alone; addresses are always numbered.
 4. Absolute paths of this machine become tokens such as `<work>`.
 5. A state's JSON is stored once, in the one encoding, under its SHA-256.
 """
@@ -35,6 +36,11 @@ _GENERATED = re.compile(
     r")(?![0-9A-Za-z])"
     r"|(?P<at> at 0x[0-9a-f]{6,16})(?![0-9a-f])"
 )
+_TEMPORARY = "<tmp>"
+_TEMPORARY_NAME = re.compile(
+    rf"(?<={_TEMPORARY}/)(?P<head>[A-Za-z0-9_.-]*?)(?P<random>[a-z0-9_]{{8}})(?![a-z0-9_])"
+)
+"""A name as `tempfile` makes it: eight random characters behind a prefix, before a suffix."""
 _MAX_DIFFERENCES = 20
 
 
@@ -98,14 +104,20 @@ def canonicalise(
     return Canonical(trace, writer.states, tuple(place[node] for node in graph.events))
 
 
-def generated_ids(events: Iterable[RawEvent], *streams: Captured) -> frozenset[str]:
+def generated_ids(
+    events: Iterable[RawEvent], *streams: Captured, paths: Mapping[str, str] | None = None
+) -> frozenset[str]:
     """Every text of the shape of a generated id in what one recording wrote."""
     found: set[str] = set()
-    for event in events:
-        found |= {match.group(0) for match in _GENERATED.finditer(json.dumps(event))}
-    for stream in streams:
-        text = stream.data.decode("utf-8", "replace")
+    temporary = sorted((path for path, token in (paths or {}).items() if token == _TEMPORARY), key=len)
+    texts = [json.dumps(event) for event in events]
+    texts += [stream.data.decode("utf-8", "replace") for stream in streams]
+    for text in texts:
         found |= {match.group(0) for match in _GENERATED.finditer(text)}
+        for path in reversed(temporary):
+            if path in text:
+                named = text.replace(path, _TEMPORARY)
+                found |= {match.group(0) for match in _TEMPORARY_NAME.finditer(named)}
     return frozenset(found)
 
 
@@ -237,7 +249,11 @@ class _Writer:
         self._ids: dict[str, str] = {}
         self._families: dict[str, int] = {}
         self._shared = shared_ids
-        self._paths = sorted(paths.items(), key=lambda item: -len(item[0]))
+        # The longest first; a path ends where a name cannot go on.
+        self._paths = [
+            (path, re.compile(re.escape(path) + r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"), token)
+            for path, token in sorted(paths.items(), key=lambda item: -len(item[0]))
+        ]
 
     def event(self, raw: RawEvent) -> dict[str, Any]:  # Any: JSON
         return {key: self._rewrite(raw[key]) for key in _reading_order(raw)}
@@ -295,10 +311,21 @@ class _Writer:
     def _text(self, text: str) -> str:
         if self._redact is not None:
             text = self._redact(text)
-        for path, token in self._paths:
+        for path, whole, token in self._paths:
             if path in text:
-                text = text.replace(path, token)
+                text = whole.sub(token, text)
+        if _TEMPORARY in text:
+            text = _TEMPORARY_NAME.sub(self._number_name, text)
         return _GENERATED.sub(self._number, text)
+
+    def _number_name(self, match: re.Match[str]) -> str:
+        found = match.group(0)
+        if found in self._shared:
+            return found
+        if found not in self._ids:
+            number = self._families["name"] = self._families.get("name", 0) + 1
+            self._ids[found] = f"{match['head']}{number:08d}"
+        return self._ids[found]
 
     def _number(self, match: re.Match[str]) -> str:
         family = str(match.lastgroup)

@@ -163,6 +163,28 @@ def test_paths_of_this_machine_become_tokens_everywhere() -> None:
     assert result.trace.events[2].to_shape()["size"] == len("at <work>\n")
 
 
+def test_names_that_tempfile_made_are_numbered_and_the_scripts_own_are_not() -> None:
+    def _event(random_part: str) -> dict[str, Any]:
+        own = "/scratch/fixed_name_abcdefgh.db"
+        return _tool("1", "x", lane="m", after=("0",), end=True) | {
+            "output": [f"/scratch/tmp{random_part}/a.db", f"/scratch/db-{random_part}.sqlite", own]
+        }
+
+    paths = {"/scratch": "<tmp>"}
+    runs = [[START, _event(random_part)] for random_part in ("a1b2c3d4", "z_x9y8w7")]
+    first, second = (generated_ids(run, paths=paths) for run in runs)
+    outputs = [
+        _canonical(run, paths=paths, shared_ids=first & second).trace.events[1].to_shape()["output"]
+        for run in runs
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0] == [
+        "<tmp>/tmp00000001/a.db",
+        "<tmp>/db-00000002.sqlite",
+        "<tmp>/fixed_name_abcdefgh.db",
+    ]
+
+
 def test_output_that_is_not_utf8_is_kept() -> None:
     trace = _canonical([START], streams={"stdout": _Stream(b"a\xff"), "stderr": _Stream()}).trace
     assert trace.events[1].to_shape()["text"] == {"$str": [97, 0xDCFF]}
