@@ -6,6 +6,7 @@ another kind is an error that names file and line; a forged but well-formed even
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,12 +69,12 @@ class _End(Wire):
 
 def has_begun(control: Path, mode: Mode) -> bool:
     """True once the recorder has written anything for a mode."""
-    return (control / f"{mode}.jsonl").exists() or has_ended(control, mode)
+    return os.path.lexists(control / f"{mode}.jsonl") or has_ended(control, mode)
 
 
 def has_ended(control: Path, mode: Mode) -> bool:
     """True once the recorder has written its last word about a mode."""
-    return (control / f"{mode}.end.json").exists()
+    return os.path.lexists(control / f"{mode}.end.json")
 
 
 def unforked(control: Path) -> str | None:
@@ -152,10 +153,14 @@ def _read_end(control: Path, mode: Mode) -> _End | None:
 
 
 def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any]]:  # Any: JSON
+    try:
+        present = os.listdir(control)
+    except OSError as error:
+        raise RecorderError(f"the control directory cannot be read any more: {error.strerror}") from error
     names = sorted(
-        (int(match["child"] or 0), path.name)
-        for path in control.iterdir()
-        if (match := _JSONL.match(path.name)) and match["mode"] == mode
+        (int(match["child"] or 0), name)
+        for name in present
+        if (match := _JSONL.match(name)) and match["mode"] == mode
     )
     left = MAX_EVENT_BYTES
     seen: set[str] = set()

@@ -15,6 +15,8 @@ def remove_tree(base: str) -> None:
     Whatever still runs in there may add to it meanwhile; end it first.
     """
     try:
+        if stat.S_ISDIR(os.lstat(base).st_mode):
+            os.chmod(base, 0o700)
         top = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return

@@ -278,6 +278,10 @@ class _Launch:
         """
         for launched in self.launched:
             self._check_held(launched)
+            for directory in (self.base, launched.home, launched.control):
+                # A script that runs as this very user may have shut them.
+                with contextlib.suppress(OSError):
+                    os.chmod(directory, 0o700)
         for repeat in sorted({launched.repeat for launched in self.launched}):
             found: dict[Mode, RawRecording] = {}
             for launched in self.launched:

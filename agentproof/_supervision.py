@@ -134,7 +134,7 @@ def watch(
         running = [each for each in running if each.fileno() not in ready or each.hear()]
         # One that has just ended is looked at too: it may have said in the end that it did not fork.
         for each in list(launched):
-            if not each.is_split and len(each.modes) > 1 and (each.control / "unforked.json").exists():
+            if not each.is_split and len(each.modes) > 1 and os.path.lexists(each.control / "unforked.json"):
                 each.is_split = True
                 split(each)
         running += launched[known:]

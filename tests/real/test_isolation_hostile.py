@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _runner
+from agentproof import _control, _runner
 from agentproof._isolation import Choice
 from agentproof._sandbox import Level
 from agentproof.errors import RecorderError
@@ -482,6 +482,10 @@ events = control + "/as-written.jsonl"
         ("os.unlink(control + '/as-written.stdout'); os.mkdir(control + '/as-written.stdout')", "stdout"),
         ("open(control + '/as-written.end.json', 'w').write('{}'); os._exit(0)", None),
         ("open(control + '/unforked.json', 'w').write('[]')", r"unforked\.json"),
+        (
+            "os.chmod(events, 0)\nfor name in os.listdir(control): os.unlink(control + '/' + name)",
+            "did not start",
+        ),
     ],
 )
 def test_a_forgery_that_can_be_seen_is_named(
@@ -495,6 +499,21 @@ def test_a_forgery_that_can_be_seen_is_named(
         return
     with pytest.raises(RecorderError, match=said_of_it):
         run_script(source, environment, tmp_path)
+
+
+def test_a_script_that_shuts_the_runs_directories_changes_nothing(
+    environment: Environment, tmp_path: Path, held: Choice
+) -> None:
+    source = (
+        FORGE + "base = os.path.dirname(os.path.dirname(control))\n"
+        "for each in (control, os.path.dirname(control), base):\n"
+        "    try: os.chmod(each, 0)\n"
+        "    except OSError: pass\n"
+        "time.sleep(0.2)\nos._exit(0)\n"
+    )
+    run = run_script(source, environment, tmp_path, isolation=held)
+    assert run.repeats[0]["as-written"].outcome == "killed"
+    assert not list(Path(_control._parent()).glob(f"agentproof-run-{os.getpid()}-*"))
 
 
 def test_a_forged_last_word_does_not_make_an_endless_run_end(
