@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ._group import examples
 
+if TYPE_CHECKING:
+    from ..check import Reader
+    from ..report._story import Story
+
 
 @examples(
-    "agentproof report case-0.20.0.agentproof.zip",
+    "agentproof report case-0.20.0.agentproof.zip --latest > issue.md",
     "agentproof report case-0.20.0.agentproof.zip --format html --output report.html",
     "agentproof report 0.20.0.agentproof.zip 0.21.0.agentproof.zip --format html --output both.html",
 )
@@ -38,34 +43,70 @@ from ._group import examples
     type=click.Path(path_type=Path, dir_okay=False),
     help="A wheel that you hold; the report says whether the bundle is about it. Repeatable.",
 )
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option(
+    "--latest",
+    is_flag=True,
+    help="Record the reproduction on the latest release too and say whether it shows there; runs its script.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file. Default: to the standard output.",
+)
 def report(
     bundles: tuple[Path, ...],
     *,
     form: str,
     trust_files: tuple[Path, ...],
     wheels: tuple[Path, ...],
+    latest: bool,
     output: Path | None,
 ) -> None:
-    """Describe BUNDLE for others, after checking it; nothing of it is run.
+    """Describe BUNDLES for others, after checking them; without --latest nothing of them is run.
 
-    A bundle that a check finds INVALID gets no report (exit 5). Further BUNDLES are recordings of the same
-    reproduction on other releases, to compare with; the latest comes last.
+    The first is what the report is about. Further ones, and the others of a comparison, are recordings of
+    the same reproduction on other releases. A bundle that a check finds INVALID gets no report (exit 5).
     """
     from .._files import write_atomic
-    from ._reading import read_story
+    from ._reading import read_stories
+    from .check import own_reader
 
-    story, *others = (read_story(path, trust_files=trust_files, wheels=wheels) for path in bundles)
+    reader = own_reader(trust_files=trust_files, wheels=wheels)
+    stories = [(path.name, story) for path in bundles for story in read_stories(path, reader=reader)]
+    if latest:
+        stories.append(("latest.agentproof.zip", _on_the_latest(stories[0][1], reader)))
+    (attachment, story), *others = stories
     if form == "markdown":
         from ..report.markdown import render_issue
 
-        text = render_issue(story, attachment=bundles[0].name, others=others)
+        text = render_issue(story, attachment=attachment, others=[other for _, other in others])
     else:
         from ..report.html import render_page
 
-        text = render_page([story, *others], files=[path.name for path in bundles])
+        text = render_page([each for _, each in stories], files=[name for name, _ in stories])
     if output is not None:
         write_atomic(output, text.encode())
-        click.echo(f"wrote {output}", err=True)
+        click.echo(f"  wrote {output}", err=True)
     else:
         click.echo(text, nl=False)
+
+
+def _on_the_latest(story: Story, reader: Reader) -> Story:
+    """The same reproduction, recorded on the newest release that the index serves."""
+    from .. import _render, keyring
+    from .. import compare as comparing
+    from .._targets import parse_target
+    from ..check import check_bundle
+    from ..errors import CannotDoError
+    from ..report._story import tell
+
+    subject = comparing.Subject(
+        "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
+    )
+    with _render.TerminalStory() as telling:
+        recorder = comparing.Recorder(comparing.Options(), key=keyring.default_key()[0], story=telling)
+        with recorder.request_of(subject) as request:
+            attempt = recorder.attempt(subject.name, request, parse_target("latest"))
+    if attempt.bundle is None:
+        raise CannotDoError(f"--latest: {attempt.failed}", hint="leave --latest out to report without it")
+    return tell(check_bundle(attempt.bundle, reader=reader))

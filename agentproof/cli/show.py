@@ -33,8 +33,9 @@ def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, every
     from ..errors import UsageError
     from ..report import terminal
     from ._reading import read_story
+    from .check import own_reader
 
-    story = read_story(bundle)
+    story = read_story(bundle, reader=own_reader())
     tellings = [telling for telling in story.tellings if mode in (None, telling.mode)]
     if not tellings:
         raise UsageError(f"{bundle} holds no recording {mode}")

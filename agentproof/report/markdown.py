@@ -252,6 +252,8 @@ def _outcome(story: Story, other: Story) -> str:
         return f"inconclusive ({'; '.join(map(explain_reason, other.verdict.reasons))})"
     if still:
         return f"yes ({', '.join(map(prose, still))})"
+    if not any(claim.status == "holds" and claim.id in wanted for claim in other.claims):
+        return "not to be told: there was nothing to judge"
     return f"no (evidence {code(short(other.manifest.evidence_id))})"
 
 

@@ -1,0 +1,124 @@
+"""`agentproof pack` and `agentproof unpack`: one bundle as one file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ._group import examples
+
+if TYPE_CHECKING:
+    from ..store import Bundle
+
+
+@examples(
+    "agentproof pack bundles/CASE/0.20.0",
+    "agentproof pack bundles/CASE/0.20.0 --thin --output thin.agentproof.zip",
+)
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write this zip. Default: CASE-VERSION.agentproof.zip in the current directory.",
+)
+@click.option(
+    "--thin", is_flag=True, help="Leave the target wheel out; the bundle's id stays, readers bring the wheel."
+)
+@click.option("--replace", is_flag=True, help="Replace a file that is in the way.")
+def pack(bundle: Path, *, output: Path | None, thin: bool, replace: bool) -> None:
+    """Write BUNDLE as one zip, to attach to an issue.
+
+    The zip has one byte form: packing the same bundle again gives the same file. A bundle that a check
+    finds INVALID is not packed.
+    """
+    from .._files import write_atomic
+    from ..errors import CannotDoError
+    from ..store import read_bundle, shelf_of, zip_bytes
+
+    read = read_bundle(bundle, wheels=shelf_of(bundle))
+    _refuse_invalid(read, bundle)
+    data = zip_bytes(_without_wheel(read) if thin else _with_wheel(read, bundle))
+    place = output or Path(_name_of(bundle))
+    if place.exists() and not replace and place.read_bytes() != data:
+        raise CannotDoError(f"{place} exists and is another file", hint="--replace, or another --output")
+    write_atomic(place, data)
+    click.echo(f"  wrote {place} ({len(data) / 1e6:.1f} MB)", err=True)
+    click.echo(str(place))
+
+
+@examples("agentproof unpack report.agentproof.zip", "agentproof unpack report.agentproof.zip --output DIR")
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write this directory. Default: the file's name without .agentproof.zip.",
+)
+@click.option("--replace", is_flag=True, help="Replace another bundle that is in the way.")
+def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
+    """Write BUNDLE as a directory, to read and to compare line by line.
+
+    Nothing of it is run, and a bundle that a check finds INVALID is not unpacked.
+    """
+    from ..errors import UsageError
+    from ..store import ZIP_SUFFIX, read_bundle, write_directory
+
+    if bundle.is_dir():
+        raise UsageError(f"{bundle} is a directory already", hint="`agentproof pack` makes a zip of it")
+    read = read_bundle(bundle)
+    _refuse_invalid(read, bundle)
+    place = output or Path(bundle.name.removesuffix(ZIP_SUFFIX).removesuffix(".zip"))
+    write_directory(read, place, replace=replace)
+    click.echo(f"  wrote {place} ({len(read.members) + len(read.attestations) + 1} files)", err=True)
+    click.echo(str(place))
+
+
+def _refuse_invalid(read: Bundle, path: Path) -> None:
+    from ..check import Reader, check_bundle
+    from ..errors import BundleError
+
+    report = check_bundle(read, reader=Reader()).report
+    if report.status == "INVALID":
+        failed = next(check for check in report.checks if check.status == "failed")
+        raise BundleError(
+            failed.reason or "invalid",
+            f"{path} is INVALID: {failed.detail}",
+            hint="`agentproof check-current-bundle` says more",
+        )
+
+
+def _without_wheel(read: Bundle) -> Bundle:
+    from ..store import WHEELS, Bundle
+
+    members = {path: data for path, data in read.members.items() if not path.startswith(WHEELS)}
+    return Bundle(read.manifest, members, read.attestations)
+
+
+def _with_wheel(read: Bundle, path: Path) -> Bundle:
+    """The bundle with its target wheel, from the store's shelf or from the user's wheel store."""
+    from .. import _wheels
+    from ..errors import CannotDoError
+    from ..models.manifest import Manifest
+    from ..store import WHEELS, Bundle
+
+    target = Manifest.from_bytes(read.manifest).target
+    data = read.wheel(target.wheel)
+    if data is None and _wheels.default_store().get(target.sha256) is not None:
+        data = _wheels.default_store().read(target.sha256)
+    if data is None:
+        raise CannotDoError(
+            f"{path}: {target.wheel} is neither in it nor in a wheel store",
+            hint="--thin packs it without the wheel",
+        )
+    return Bundle(read.manifest, {**read.members, WHEELS + target.wheel: data}, read.attestations)
+
+
+def _name_of(bundle: Path) -> str:
+    from ..store import ZIP_SUFFIX, shelf_of
+
+    place = bundle.absolute()
+    stem = place.name.removesuffix(ZIP_SUFFIX)
+    return f"{place.parent.name}-{stem}{ZIP_SUFFIX}" if shelf_of(bundle) else f"{stem}{ZIP_SUFFIX}"
