@@ -1,11 +1,13 @@
 """The directory of one run: made in memory, private, gone at the end, swept when a run was killed.
 
-<base>/alive               locked as long as the run lasts
-<base>/outside             what the self-test must not be able to open
-<base>/root/               read-only copy of the reproduction
-<base>/<k>/control/        between runner and recorder, one per process that is started
-<base>/<k>/work/<mode>/    the script's working directory, empty
-<base>/<k>/home/  tmp/
+    <base>/alive               locked as long as the run lasts
+    <base>/outside             what the self-test must not be able to open
+    <base>/root/               read-only copy of the reproduction
+    <base>/<k>/control/        between runner and recorder, one per process that is started
+    <base>/<k>/work/<mode>/    the script's working directory, empty
+    <base>/<k>/home/  tmp/
+
+The script's user can write below `<k>`, so nothing there is followed or believed for its name alone.
 """
 
 import contextlib
@@ -20,16 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ._remove import remove_tree
+from . import _scratch
 from .errors import CannotDoError, RecorderError, UsageError
 
-try:
-    import fcntl
-except ImportError:  # Windows: leftovers are known by their process alone
-    fcntl = None  # type: ignore[assignment]
-
-_PREFIX: Final = "agentproof-run-"
-_ALIVE: Final = "alive"
+_WHAT: Final = "run"
+_PREFIX: Final = "agentproof-tmp-run-"  # as _scratch spells it
 
 MAX_ROOT_BYTES: Final = 16 * 2**20
 MAX_ROOT_FILES: Final = 2000
@@ -39,76 +36,34 @@ _LEFT_OUT_ENDINGS = (".whl", ".zip", ".pyc", ".tar.gz")
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """A new base directory, in memory where there is such a place.
+    """A new base directory, in memory where there is such a place; what killed runs left goes first.
 
     Raises:
         CannotDoError: no directory can be made.
     """
     sweep()
-    try:
-        base = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_parent())).resolve()
-    except OSError as error:
-        raise CannotDoError(f"no directory for the run can be made: {error}") from error
-    try:
-        # Another user (the dropped one) passes through; nobody else can list it.
-        base.chmod(0o711)
-        with (base / _ALIVE).open("wb") as alive:
-            if fcntl is not None:
-                fcntl.flock(alive, fcntl.LOCK_EX)
-            yield base
-    finally:
-        remove_tree(str(base))
+    # Another user (the dropped one) passes through; nobody else can list it.
+    with _scratch.directory(_WHAT, parent=_parent(), mode=0o711) as base:
+        yield base
 
 
-def _parent() -> str:
-    memory = "/dev/shm"  # noqa: S108  (a directory of mode 0700 with a random name is made in it)
-    return memory if os.path.isdir(memory) and os.access(memory, os.W_OK | os.X_OK) else tempfile.gettempdir()
+def _parent() -> Path:
+    memory = Path("/dev/shm")  # noqa: S108  (a directory with a random name is made in it)
+    usable = memory.is_dir() and os.access(memory, os.W_OK | os.X_OK)
+    return memory if usable else Path(tempfile.gettempdir())
 
 
 def sweep() -> int:
-    """Remove what killed runs left, and end processes that still run in there; how many directories."""
-    count = 0
-    for parent in {_parent(), tempfile.gettempdir()}:
-        with contextlib.suppress(OSError):
-            for entry in list(os.scandir(parent)):
-                if entry.name.startswith(_PREFIX) and _is_abandoned(entry):
-                    end_processes(entry.path)
-                    remove_tree(entry.path)
-                    count += 1
-    return count
+    """End the processes of killed runs and remove their directories; how many directories.
 
-
-def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
-    """True if it is ours, its process is gone, and nobody holds its lock (as another container may)."""
-    try:
-        if not entry.is_dir(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_uid != _uid():
-            return False
-        process = int(entry.name.removeprefix(_PREFIX).partition("-")[0])
-        if process == os.getpid():
-            return False
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return _is_unlocked(os.path.join(entry.path, _ALIVE))
-    except (OSError, ValueError):
-        return False
-    return False
-
-
-def _is_unlocked(path: str) -> bool:
-    if fcntl is None:
-        return True
-    try:
-        with open(path, "rb") as alive:
-            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def _uid() -> int:
-    return os.geteuid() if os.name == "posix" else 0
+    Below a PID namespace no process outlives its launcher; without one the script's children do
+    where both the runner and the launcher were killed.
+    """
+    for each in _parent().glob(f"{_PREFIX}*-*"):
+        process = each.name.removeprefix(_PREFIX).partition("-")[0]
+        if process.isdigit() and not os.path.isdir(f"/proc/{process}"):
+            end_processes(str(each))
+    return _scratch.sweep([_parent()])
 
 
 def end_processes(base: str) -> None:

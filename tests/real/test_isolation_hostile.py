@@ -383,7 +383,7 @@ while True:
     def count() -> None:
         nonlocal most
         while not over.wait(0.1):
-            most = max(most, len(processes_of(f"agentproof-run-{os.getpid()}-")))
+            most = max(most, len(processes_of(f"agentproof-tmp-run-{os.getpid()}-")))
 
     counter = threading.Thread(target=count)
     counter.start()
@@ -396,7 +396,7 @@ while True:
     assert run.repeats[0]["as-written"].outcome in {"timed_out", "killed"}
     # Where the script is the host's uid 0 the bound is enforced by looking, 20 times a second.
     assert 2 < most < (60 if run.isolation.user == "dropped" or os.geteuid() != 0 else 5000)
-    assert processes_of(f"agentproof-run-{os.getpid()}-") == []
+    assert processes_of(f"agentproof-tmp-run-{os.getpid()}-") == []
 
 
 # ---- resources
@@ -513,7 +513,7 @@ def test_a_script_that_shuts_the_runs_directories_changes_nothing(
     )
     run = run_script(source, environment, tmp_path, isolation=held)
     assert run.repeats[0]["as-written"].outcome == "killed"
-    assert not list(Path(_control._parent()).glob(f"agentproof-run-{os.getpid()}-*"))
+    assert not list(_control._parent().glob(f"agentproof-tmp-run-{os.getpid()}-*"))
 
 
 def test_a_forged_last_word_does_not_make_an_endless_run_end(
@@ -541,6 +541,6 @@ print(os.environ["HOME"])
 """
     run = run_script(source, environment, tmp_path / "case", isolation=held)
     base = Path(said(run).strip()).parents[1]
-    assert base.name.startswith("agentproof-run-")
+    assert base.name.startswith("agentproof-tmp-run-")
     assert not base.exists()
     assert (outside / "id_ed25519").exists()

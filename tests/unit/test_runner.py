@@ -182,16 +182,16 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
 def test_the_directory_of_a_dead_process_is_swept_and_a_living_ones_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "_parent", lambda: str(tmp_path))
+    monkeypatch.setattr(_control, "_parent", lambda: tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     dead = subprocess.Popen(["/bin/true"])
     dead.wait()
-    abandoned = tmp_path / f"agentproof-run-{dead.pid}-x"
+    abandoned = tmp_path / f"agentproof-tmp-run-{dead.pid}-x"
     (abandoned / "1" / "work").mkdir(parents=True)
     (abandoned / "1" / "work" / "shut").mkdir(mode=0)
-    living = tmp_path / f"agentproof-run-{os.getppid()}-x"
+    living = tmp_path / f"agentproof-tmp-run-{os.getppid()}-x"
     living.mkdir()
-    other = tmp_path / "agentproof-run-notes"
+    other = tmp_path / "agentproof-tmp-run-notes"
     other.mkdir()
     assert _control.sweep() == 1
     assert not abandoned.exists()
@@ -204,10 +204,10 @@ def test_a_process_left_in_an_abandoned_directory_is_ended(
 ) -> None:
     if not os.path.isdir("/proc/self"):
         pytest.skip("no Linux /proc")
-    monkeypatch.setattr(_control, "_parent", lambda: str(tmp_path))
+    monkeypatch.setattr(_control, "_parent", lambda: tmp_path)
     dead = subprocess.Popen(["/bin/true"])
     dead.wait()
-    abandoned = tmp_path / f"agentproof-run-{dead.pid}-x"
+    abandoned = tmp_path / f"agentproof-tmp-run-{dead.pid}-x"
     abandoned.mkdir()
     left = subprocess.Popen(
         ["/bin/sleep", "600"], env={"PATH": "/usr/bin:/bin", "HOME": f"{abandoned}/1/home"}
