@@ -1,0 +1,69 @@
+"""`docs/format.md` says what the code does: reason codes, limits, predicate types."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentproof import _limits
+from agentproof.models.statement import Uri
+
+ROOT = Path(__file__).parents[2]
+DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+CHECKING = (
+    "_check_content",
+    "_check_members",
+    "_check_signers",
+    "_zip",
+    "check",
+    "judge",
+    "models/_wire",
+    "signing",
+    "source",
+    "store",
+)
+
+
+def _reasons() -> Iterator[str]:
+    """Every reason code in the source of the checker."""
+    for name in CHECKING:
+        for node in ast.walk(ast.parse((ROOT / "agentproof" / f"{name}.py").read_bytes())):
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                first = node.args[0] if called == "BundleError" and node.args else None
+                given = [first, *(word.value for word in node.keywords if word.arg == "reason")]
+            elif isinstance(node, ast.Tuple) and len(node.elts) == 3:
+                status, reason, _ = node.elts
+                made = isinstance(status, ast.Constant) and status.value in ("failed", "not_made")
+                given = [reason] if made else []
+            else:
+                continue
+            yield from (
+                each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            )
+
+
+def test_every_reason_code_is_documented_and_no_other() -> None:
+    listed = DOC.partition("Reason codes of a failed check:")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([a-z0-9_]+)`", listed)) == set(_reasons())
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    table = DOC.partition("## 10. Limits")[2].partition("\n## ")[0]
+    sizes = {
+        f"{_limits.MAX_MEMBERS:,}",
+        f"{_limits.MAX_PATH_DEPTH} |",
+        f"| {_limits.MAX_BUNDLE_BYTES // 2**20} MiB |",
+        f"| {_limits.MAX_MANIFEST_BYTES // 2**20} MiB |",
+        f"| {_limits.MAX_STATE_BYTES // 2**20} MiB |",
+        f"{_limits.MAX_LINES:,}",
+        f"{_limits.MAX_ATTESTATIONS}; {_limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
+        f"{_limits.MAX_WHEEL_BYTES // 2**20} MiB; {_limits.MAX_WHEEL_FILES:,}; "
+        f"{_limits.MAX_WHEEL_UNPACKED // 2**20} MiB",
+    }
+    assert [size for size in sizes if size not in table] == []
+    assert _limits.MAX_MEMBER_BYTES == _limits.MAX_BUNDLE_BYTES
+
+
+def test_every_uri_is_documented() -> None:
+    assert [uri for uri in Uri if uri.value not in DOC and uri is not Uri.STATEMENT] == []
