@@ -65,7 +65,7 @@ class TerminalStory:
             self._status = None
 
 
-def render_judgement(document: Manifest) -> Iterator[str]:
+def render_judgement(document: Manifest, *, verbose: bool = False) -> Iterator[str]:
     """The verdict's lines: each violated claim with its first reasons, then the count of the others."""
     results = document.judgement.claims
     violated = _by_claim(claim for claim in results if claim.status == "violated")
@@ -78,7 +78,11 @@ def render_judgement(document: Manifest) -> Iterator[str]:
     holds = _names(results, "holds", violated)
     silent = [name for name in _names(results, "not_observed", violated) if name not in holds]
     yield from _listed("holds", holds)
-    yield from _listed("not observed", silent)
+    if verbose:
+        yield from _listed("not observed", silent)
+    elif silent:
+        plural = "s" if len(silent) > 1 else ""
+        yield f"  {'not observed':<{_LABEL}}{len(silent)} other rule{plural} had nothing to judge"
     if document.judgement.verdict == "inconclusive":
         label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
         yield f"  {label}{'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
@@ -88,10 +92,10 @@ def render_judgement(document: Manifest) -> Iterator[str]:
 
 
 def render_recorded(
-    document: Manifest, *, bundle_id: str, signer: str, paths: Iterable[Path]
+    document: Manifest, *, bundle_id: str, signer: str, paths: Iterable[Path], verbose: bool = False
 ) -> Iterator[str]:
     """What `record` prints when it is done."""
-    yield from render_judgement(document)
+    yield from render_judgement(document, verbose=verbose)
     yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
     yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     for path in paths:

@@ -329,6 +329,7 @@ class _Launch:
         tokens = {
             self.copied.root: "<script>",
             launched.control: "<control>",
+            launched.home / "work" / mode / "tmp": "<tmp>",
             launched.home / "work" / mode: "<work>",
             launched.home / "home": "<home>",
             launched.home / "tmp": "<tmp>",

@@ -96,6 +96,7 @@ from ._group import examples
 )
 @click.option("--replace", is_flag=True, help="Replace a bundle with another id that is in the way.")
 @click.option("--json", "as_json", is_flag=True, help="Print the check report of the bundle as JSON.")
+@click.option("--verbose", "-v", is_flag=True, help="Name the rules that had nothing to judge.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 @click.pass_context
 def record(
@@ -122,6 +123,7 @@ def record(
     key: Path | None,
     replace: bool,
     as_json: bool,
+    verbose: bool,
     quiet: bool,
 ) -> None:
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
@@ -171,7 +173,11 @@ def record(
         paths = [path for path in (written.directory, written.archive) if path is not None]
         mine = " (you)" if key is None else f" ({key})"
         for line in _render.render_recorded(
-            document, bundle_id=recorded.bundle_id, signer=signer.public.fingerprint + mine, paths=paths
+            document,
+            bundle_id=recorded.bundle_id,
+            signer=signer.public.fingerprint + mine,
+            paths=paths,
+            verbose=verbose,
         ):
             click.echo(line)
         if written.kept is not None:
