@@ -1,0 +1,104 @@
+"""What holding a script in costs: one process through the launcher at each level, against a bare one.
+
+    python -m tests.benchmarks.isolation [--rounds 40]
+
+Wall time is the best and the median of all rounds; CPU time is the mean, of launcher and children.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agentproof import _isolation, _runner, _sandbox
+from agentproof._isolation import Choice
+from agentproof._sandbox import Level
+from tests.sandboxed import make_environment, run_script
+
+PROGRAM = "/bin/true"
+
+
+def main() -> None:
+    """Print a table in Markdown."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds: int = parser.parse_args().rounds
+    print("| what | best | median | CPU |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name).resolve()
+        place.chmod(0o755)
+        _row(f"`{PROGRAM}`, bare", rounds, lambda: subprocess.run([PROGRAM], check=True))
+        for probe in _isolation.probe():
+            if not probe.works:
+                print(f"| {probe.level} | not here: {probe.why} | | |")
+                continue
+            _row(f"`{PROGRAM}`, {probe.level}", rounds, _launcher(probe.level, place))
+        _row("choosing a level (`choose()`)", rounds, _isolation.choose)
+        environment = make_environment(place)
+        python = [str(environment.python), "-c", "pass"]
+        _row("`python -c pass`, bare", rounds, lambda: subprocess.run(python, check=True, env={}))
+        for probe in _isolation.probe():
+            if probe.works:
+                held = Choice(probe.level, probe.landlock)
+                _row(
+                    f"`run_recordings` of `pass`, one process, {probe.level}",
+                    rounds,
+                    lambda held=held: run_script(  # type: ignore[misc]  # bound now
+                        "pass", environment, place / "case", isolation=held, limits=_runner.Limits()
+                    ),
+                )
+
+
+def _launcher(level: Level, place: Path) -> Callable[[], object]:
+    def launch() -> None:
+        base = Path(tempfile.mkdtemp(dir=place))
+        base.chmod(0o755)
+        plan = _sandbox.launch_plan(
+            level,
+            base=base,
+            command=(PROGRAM,),
+            environment={},
+            directory=Path("/"),
+            streams=(Path(os.devnull), Path(os.devnull)),
+            readable=(),
+            writable=(base,),
+            limits=_runner.Limits().resources(),
+            user=_sandbox.free_id(),
+            beyond=None,
+        )
+        process = _sandbox.start(plan)
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the launcher was started without pipes")
+        with process:
+            said = process.stdout.read()
+            process.stdin.close()
+        if b"exit 0" not in said:
+            raise RuntimeError(said.decode())
+
+    return launch
+
+
+def _row(what: str, rounds: int, function: Callable[[], object]) -> None:
+    function()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    walls = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        function()
+        walls.append(time.perf_counter() - started)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / rounds
+    print(f"| {what} | {_ms(min(walls))} | {_ms(statistics.median(walls))} | {_ms(cpu)} |", flush=True)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+if __name__ == "__main__":
+    main()
