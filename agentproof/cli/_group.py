@@ -5,12 +5,16 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import __version__
 from ..errors import AgentproofError, Exit
+
+if TYPE_CHECKING:
+    from ..signing import PrivateKey
 
 _COMMANDS = {
     "record": ("record", "Record a script as a signed bundle."),
@@ -92,6 +96,37 @@ def examples(*lines: str) -> Callable[[click.Command], click.Command]:
         return command
 
     return add
+
+
+def key_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command, not yet one of click's
+    """`--key` and `--passphrase-env`, for every command that signs; see `chosen_key`."""
+    for option in (
+        click.option(
+            "--passphrase-env",
+            metavar="NAME",
+            help="The variable that holds the key's passphrase. Default: asked for on the terminal.",
+        ),
+        click.option(
+            "--key",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Sign with this Ed25519 private key, or with the one that ssh-agent holds for this public "
+            "key. Default: your own, made on first use.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_key(key: Path | None, *, passphrase_env: str | None, quiet: bool = False) -> "PrivateKey":
+    """The key that `key_options` name, else the user's own."""
+    from .. import _signer, keyring
+
+    if key is not None:
+        return _signer.signing_key(key, passphrase_variable=passphrase_env)
+    own, path, is_new = keyring.default_key(passphrase=_signer.passphrase_from(passphrase_env))
+    if is_new and not quiet:
+        click.echo(f"  made your signing key {path} ({own.public.fingerprint})", err=True)
+    return own
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from ._group import chosen_key, examples, key_options
 
 
 @examples(
@@ -89,11 +89,7 @@ from ._group import examples
     type=click.Path(path_type=Path),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Sign with this Ed25519 private key. Default: your own, made on first use.",
-)
+@key_options
 @click.option("--replace", is_flag=True, help="Replace a bundle with another id that is in the way.")
 @click.option("--json", "as_json", is_flag=True, help="Print the check report of the bundle as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Name the rules that had nothing to judge.")
@@ -121,6 +117,7 @@ def record(
     expect: str | None,
     output: Path | None,
     key: Path | None,
+    passphrase_env: str | None,
     replace: bool,
     as_json: bool,
     verbose: bool,
@@ -131,7 +128,7 @@ def record(
     The script is run as it is, without network and without your environment variables: as written and
     with its runs streamed, each twice. ARGUMENTS are passed on to it.
     """
-    from .. import _render, _runner, keyring, signing
+    from .. import _render, _runner
     from .. import record as recording
     from ..check import check_bundle
     from ..errors import Exit
@@ -156,12 +153,7 @@ def record(
         limits=_runner.Limits(seconds=timeout),
     )
     recording.check_request(request, output=output)
-    if key is not None:
-        signer = signing.load_private_key(key)
-    else:
-        signer, path, is_new = keyring.default_key()
-        if is_new and not quiet:
-            click.echo(f"  made your signing key {path} ({signer.public.fingerprint})", err=True)
+    signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with _render.TerminalStory(quiet=quiet) as story:
         recorded = recording.record(request, key=signer, story=story)
     written = recording.write(recorded, request, output=output, replace=replace)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from ._group import chosen_key, examples, key_options
 
 
 @click.group(name="trust")
@@ -62,24 +62,20 @@ def remove(name: str) -> None:
 @examples("agentproof sign report.agentproof.zip", "agentproof sign bundles/case/0.20.0 --key ci_key")
 @click.command()
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Sign with this Ed25519 private key. Default: your own.",
-)
-def sign(bundle: Path, *, key: Path | None) -> None:
+@key_options
+def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     """Endorse BUNDLE: add your signature to a bundle that somebody else recorded.
 
     An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
     `agentproof replay --key`.
     """
-    from .. import keyring, signing
+    from .. import signing
     from .._files import write_atomic
     from ..check import Reader, check_path
     from ..errors import BundleError
     from ..store import Bundle, read_bundle, shelf_of, write_directory, zip_bytes
 
-    signer = signing.load_private_key(key) if key is not None else keyring.default_key()[0]
+    signer = chosen_key(key, passphrase_env=passphrase_env)
     shelf = shelf_of(bundle)
     report = check_path(bundle, reader=Reader(), wheels=shelf).report
     if report.status == "INVALID":
