@@ -1,0 +1,52 @@
+"""The test vectors for other checkers: ours says what they expect, and `tests.vectors` writes them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentproof.check import Reader, check_path
+from agentproof.source import Sources, read_held_wheel
+from agentproof.trust import Trust, read_trust
+from tests import vectors
+
+FOLDERS = sorted(path.parent for path in vectors.PLACE.glob("*/expected.json"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_vector_is_judged_as_it_expects(folder: Path) -> None:
+    expected = json.loads((folder / "expected.json").read_bytes())
+    looks = expected["reader"]
+    trust = read_trust(vectors.PLACE / looks["trust"]) if "trust" in looks else Trust()
+    wheels = (read_held_wheel(vectors.PLACE / looks["wheel"]),) if "wheel" in looks else ()
+    report = check_path(
+        folder / "bundle.zip", reader=Reader(trust=trust, sources=Sources(wheels=wheels))
+    ).report
+    failed = [
+        {"check": each.name, "reason": each.reason} for each in report.checks if each.status == "failed"
+    ]
+    assert report.status == expected["status"]
+    assert failed == ([expected["failed"]] if expected["failed"] else [])
+
+
+def test_the_vectors_are_those_that_are_written() -> None:
+    written = dict(vectors.files())
+    held = {
+        path.relative_to(vectors.PLACE).as_posix(): path.read_bytes()
+        for path in vectors.PLACE.rglob("*")
+        if path.is_file() and path != vectors.PLACE / "README.md"
+    }
+    differing = sorted(path for path in written.keys() | held.keys() if written.get(path) != held.get(path))
+    assert not differing, f"run `python -m tests.vectors`: {differing}"
+
+
+def test_every_word_and_every_required_check_has_a_vector() -> None:
+    assert {vector.status for vector in vectors.VECTORS} == {
+        "CURRENT",
+        "INTACT",
+        "UNTRUSTED",
+        "INVALID",
+        "STALE",
+    }
+    failing = {vector.check for vector in vectors.VECTORS} - {None}
+    assert failing == {"members", "encoding", "signature", "environment", "source", "claims"}
