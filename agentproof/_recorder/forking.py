@@ -6,13 +6,14 @@ and says why; the host then starts another one.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
 import tempfile
 from typing import List, Optional
 
-from . import audit, snapshots
+from . import audit, processes, snapshots
 from .events import journal
 from .plan import Plan
 
@@ -81,15 +82,22 @@ def split(plan: Plan, streams: Streams) -> str:
     if why is not None:
         _tell_unforked(plan, why)
         return first
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the script may have put anything in its place
+            stream.flush()
     children: List[int] = []
     with audit.Unwatched():
         for mode in plan.modes[1:]:
             streams.copy(first, mode)
             journal().copy(mode)
         for mode in plan.modes:
-            child = snapshots.fork()
+            try:
+                child = snapshots.fork()
+            except OSError as error:
+                if children:
+                    raise  # the modes that run already end by themselves; the host sees what is missing
+                _tell_unforked(plan, "fork: {}".format(error.strerror))
+                return first
             if child == 0:
                 streams.redirect(mode)
                 journal().move(mode)
@@ -98,7 +106,7 @@ def split(plan: Plan, streams: Streams) -> str:
             children.append(child)
     for child in children:
         os.waitpid(child, 0)
-    os._exit(0)
+    return processes.leave(0)
 
 
 def _tell_unforked(plan: Plan, why: str) -> None:

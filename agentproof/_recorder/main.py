@@ -14,7 +14,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, bodies, conduct, importing, lanes, probe, processes
+from . import audit, bodies, conduct, importing, lanes, probe, processes, pytests
 from .adapters import openai_agents
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
@@ -56,6 +56,7 @@ class Recording:
         sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
         audit.install(plan)
         processes.install(plan)
+        processes.on_leave = self._leave
         if plan.child is None:
             started = {"entry": plan.entry, "arguments": plan.arguments}
             self._journal.emit("script.started", started)
@@ -69,10 +70,10 @@ class Recording:
         with watching("conduct"):
             conduct.before(plan.package)
         if self._streams is not None:
-            self._mode = split(plan, self._streams)
-        processes.mode = self._mode
+            self._mode = processes.mode = split(plan, self._streams)
         self._summary.gaps += openai_agents.install(self._mode)
-        self._summary.gaps += bodies.install(plan)
+        with watching("bodies"):
+            self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True
         fields = {"module": module.__name__, "hooks": openai_agents.known_hooks()}
         self._journal.emit("sdk.imported", fields)
@@ -84,8 +85,10 @@ class Recording:
         sys.path[:] = [path for path in sys.path if path != here]
         own = {"kind": "script", "path": plan.script, "argv": [plan.script, *plan.arguments]}
         target: Dict[str, Any] = plan.child or own
-        sys.argv = list(target["argv"])
         try:
+            if plan.tests and plan.child is None:
+                return pytests.run(plan), None
+            sys.argv = list(target["argv"])
             processes.execute(target)
         except SystemExit as left:
             return left.code, None
@@ -102,14 +105,22 @@ class Recording:
         with watching("runs"):
             if self._summary.is_hooked:
                 openai_agents.finish()
+        self._tell_end(code, error)
+
+    def _leave(self, code: int) -> None:
+        """The script calls `os._exit`: no clean-up follows, so this is the last word."""
+        if not self._ended:
+            self._tell_end(code, None)
+            self._ended = True
+            self._summary.write()
+
+    def _tell_end(self, code: Any, error: Optional[BaseException]) -> None:
         self._summary.gaps += bodies.stop()
         fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
         if error is not None:
             fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}
-        if self._plan.child is None:
-            self._journal.emit("script.ended", fields)
-        else:
-            self._journal.emit("process.ended", fields)
+        kind = "script.ended" if self._journal.process == "0" else "process.ended"
+        self._journal.emit(kind, fields)
 
     def _frames(self, error: BaseException) -> List[Dict[str, Any]]:
         root = os.path.join(self._plan.root, "")

@@ -22,6 +22,8 @@ class Plan:
         """Which isolation the host applied; only a network namespace has a loopback of its own."""
         self.child: Optional[Dict[str, Any]] = document.get("child")
         """For a process that the script started: its number, its parent event, what it is to run."""
+        self.tests: List[str] = list(document.get("tests", ()))
+        """pytest node ids below the root; then these are run instead of the entry."""
         self.path = ""
 
     @classmethod

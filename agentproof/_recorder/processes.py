@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import types
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from . import audit, snapshots
 from .events import journal, watching
@@ -23,9 +23,20 @@ from .plan import Plan
 from .values import text
 
 mode = "as-written"
+leave: Callable[[int], NoReturn] = os._exit
+"""The function itself, before the recorder puts its own in its place."""
+
 _plan: Optional[Plan] = None
 _recorder = ""
 _children: List[Tuple[Lane, str]] = []
+
+
+def _ignore(code: int) -> None:
+    return
+
+
+on_leave: Callable[[int], None] = _ignore
+"""Called before the script's own `os._exit`."""
 
 _PLAIN_OPTIONS = "bBdEiIOPqsSuvx"
 _OPTIONS_WITH_VALUE = "WX"
@@ -41,6 +52,7 @@ def install(plan: Plan) -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
     _exchange_commands()
+    _watch_exit()
     joiners.append(_finished_children)
 
 
@@ -57,6 +69,17 @@ def _tell(program: str, *, observed: bool) -> Optional[str]:
         fields = {"process": journal().new_label("P"), "program": text(program), "observed": observed}
         return journal().emit("process.started", fields)
     return None
+
+
+def _watch_exit() -> None:
+    def _exit(status: int) -> Any:
+        with watching("processes"):
+            if not snapshots.in_child:
+                on_leave(status)
+        return leave(status)
+
+    os._exit = _exit
+    replaced.append((os, "_exit", _exit))
 
 
 def _exchange_commands() -> None:

@@ -18,6 +18,8 @@ from typing import Any, Callable, Iterator, List, Optional
 
 from .events import journal
 
+_leave = os._exit  # before anything else can take its place
+
 TIMEOUT = 20.0
 _LONG_PATIENCE = 0.3
 _SHORT_PATIENCE = 0.01
@@ -174,7 +176,7 @@ def _answer(question: Callable[[], Any], reading: int, writing: int, may_write: 
         while data:
             data = data[os.write(writing, data) :]
     finally:
-        os._exit(0)
+        _leave(0)
 
 
 def _forbid_growing_files() -> None:

@@ -145,7 +145,7 @@ def test_a_child_of_the_same_python_is_recorded_and_others_are_named(tmp_path: P
         for event in recorded.of("process.started")
     ]
     assert started == [(True, True)] * 4 + [(False, False)] * 2 + [(False, True)]
-    assert [event["code"] for event in recorded.of("process.ended")] == [3, 0, 0, 0]
+    assert [event["code"] for event in recorded.of("process.ended")] == [3, 0, 0, 0, 0]
     assert recorded.end["files"] == ["helper.py", "script.py"]
     names = {event["n"]: event for event in recorded.events}
     for event in recorded.events:
@@ -214,3 +214,14 @@ def test_the_archive_that_the_runner_packs_runs_by_itself(tmp_path: Path) -> Non
     (observed,) = recorded.of("probe.observed")
     assert observed["value"] == {"$object": "builtins:set", "fields": {"items": [2]}}
     assert observed["frame"] == {"file": "script.py", "line": 3, "function": "<module>"}
+
+
+def test_a_script_that_leaves_at_once_still_has_its_last_word(tmp_path: Path) -> None:
+    script = tmp_path / "root" / "script.py"
+    script.parent.mkdir()
+    script.write_text("import os\nprint('lost in the buffer')\nos._exit(5)\n")
+    expected = bare(script, tmp_path)
+    (recorded,) = record(script, tmp_path).values()
+    assert (recorded.stream("stdout"), recorded.exit_code) == (expected.stdout, 5)
+    assert [(event["outcome"], event["code"]) for event in recorded.of("script.ended")] == [("exited", 5)]
+    assert recorded.end["files"] == ["script.py"]

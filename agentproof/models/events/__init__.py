@@ -44,6 +44,7 @@ from .states import (
     StateSerialised,
 )
 from .streams import StreamAgent, StreamBegan, StreamCancelled, StreamEnded, StreamItem
+from .testing import TestEnded, TestStarted
 from .tools import (
     ApprovalAsked,
     BodyRaised,
@@ -96,6 +97,8 @@ AnyEvent = Annotated[
     | StreamCancelled
     | StreamEnded
     | StreamItem
+    | TestEnded
+    | TestStarted
     | ToolEnded
     | ToolReported
     | ToolStarted,
@@ -149,6 +152,8 @@ __all__ = [
     "StreamCancelled",
     "StreamEnded",
     "StreamItem",
+    "TestEnded",
+    "TestStarted",
     "ToolEnded",
     "ToolReported",
     "ToolStarted",

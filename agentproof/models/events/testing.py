@@ -1,0 +1,30 @@
+"""Tests of a reproduction that is run by pytest."""
+
+from typing import Literal
+
+from ._base import Event, Failure, Text
+from .script import Frame
+
+
+class TestStarted(Event):
+    """A test begins."""
+
+    __test__ = False  # pytest would collect it by its name
+
+    kind: Literal["test.started"]
+    test: Text
+    """Its node id, relative to the reproduction's root."""
+
+
+class TestEnded(Event):
+    """A test is over."""
+
+    __test__ = False
+
+    kind: Literal["test.ended"]
+    test: Text
+    outcome: Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+    """`error`: its set-up, tear-down or collection failed."""
+    error: Failure | None = None
+    frames: tuple[Frame, ...] = ()
+    """The frames in the reproduction's own files, innermost last."""
