@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from . import _scratch, _seal
+from ._children import dying_with_us
 from ._pythons import Interpreter
 from .errors import CannotDoError
 from .models.manifest import Package
@@ -131,7 +132,18 @@ for name in sys.stdin.read().split("\\0"):
 
 def _compile(python: Path, tree: _Tree, prefix: Path) -> None:
     command = [
-        *(str(python), "-I", "-S", "-W", "ignore", "-X", f"pycache_prefix={prefix}", "-c", _COMPILER),
+        *(
+            *dying_with_us(),
+            str(python),
+            "-I",
+            "-S",
+            "-W",
+            "ignore",
+            "-X",
+            f"pycache_prefix={prefix}",
+            "-c",
+            _COMPILER,
+        ),
         *(str(tree.root), tree.label),
     ]
     shards = os.cpu_count() or 1

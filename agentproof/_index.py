@@ -12,7 +12,6 @@ Rules:
 import configparser
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -26,6 +25,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import platformdirs
 
 from . import _scratch
+from ._children import dying_with_us
 from .errors import CannotDoError
 
 _UV_KEEPS: Final = re.compile(
@@ -79,7 +79,7 @@ def run_uv(
             nowhere.joinpath(name).write_text(text, "utf-8")
         try:
             done = subprocess.run(
-                [*_dying_with_us(), _uv(), *arguments],
+                [*dying_with_us(), _uv(), *arguments],
                 input=stdin.encode(),
                 capture_output=True,
                 check=False,
@@ -98,16 +98,6 @@ def run_uv(
         stdout=done.stdout.decode(errors="replace"),
         stderr=without_credentials(done.stderr.decode(errors="replace")),
     )
-
-
-@cache
-def _dying_with_us() -> tuple[str, ...]:
-    """A prefix that ends the child when this process is killed, where util-linux is installed."""
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    if setpriv is None:
-        return ()
-    done = subprocess.run([setpriv, "--help"], capture_output=True, check=False)
-    return (setpriv, "--pdeathsig", "KILL", "--") if b"--pdeathsig" in done.stdout else ()
 
 
 @cache

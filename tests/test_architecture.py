@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
         "_cache",
         "_canonical",
         "_checkout",
+        "_children",
         "_confine",
         "_control",
         "_download",
