@@ -25,6 +25,8 @@ class Target:
     wheel: Path | None = None
     checkout: Path | None = None
     revision: str | None = None
+    dirty: bool = False
+    """Take the checkout as it stands, with what is not committed."""
 
     @property
     def label(self) -> str:
@@ -50,16 +52,37 @@ def parse_target(text: str) -> Target:
         if not Path(text).is_file():
             raise UsageError(f"--with {text}: no such file", hint="give a version, a wheel or a checkout")
         return Target(text, wheel=Path(text))
+    found = _checkout_named(text)
+    if found is not None:
+        return found
+    raise UsageError(
+        f"--with {text}: neither a version, a wheel file nor a checkout",
+        hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
+    )
+
+
+def parse_checkout(text: str, *, dirty: bool = False) -> Target:
+    """Understand `record --source DIR[@REV]`.
+
+    Raises:
+        UsageError: there is no such directory, or a commit cannot be dirty.
+    """
+    found = _checkout_named(text)
+    if found is None:
+        raise UsageError(f"--source {text}: no such directory", hint="give a checkout: DIR or DIR@REV")
+    if dirty and found.revision is not None:
+        raise UsageError(f"--source {text}: a commit has no changes", hint="leave out --dirty, or @REV")
+    return replace(found, dirty=dirty)
+
+
+def _checkout_named(text: str) -> Target | None:
     # A directory may have an @ in its name; a revision never begins with a slash.
     if Path(text).is_dir():
         return Target(text, checkout=Path(text).resolve())
     directory, at, revision = text.rpartition("@")
     if at and revision and Path(directory).is_dir():
         return Target(text, checkout=Path(directory).resolve(), revision=revision)
-    raise UsageError(
-        f"--with {text}: neither a version, a wheel file nor a checkout",
-        hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
-    )
+    return None
 
 
 @contextmanager
@@ -75,6 +98,7 @@ def request_for(base: Request, target: Target, story: Story) -> Iterator[Request
         with _checkout.built(
             target.checkout,
             target.revision,
+            dirty=target.dirty,
             interpreter=interpreter,
             store=_wheels.default_store(),
             progress=story.working,

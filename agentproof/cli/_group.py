@@ -32,6 +32,7 @@ _COMMANDS = {
     "sign": ("trust", "Endorse a bundle that somebody else recorded."),
     "trust": ("trust", "Say whose bundles you trust."),
     "doctor": ("doctor", "Say what this machine can do."),
+    "cache": ("cache", "Look at what is kept on this machine, or remove it."),
 }
 """Each command's module in this package and its line in `agentproof --help`."""
 

@@ -12,6 +12,7 @@ from ._group import examples
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from .._held_trees import Tree
     from ..check import Reader
     from ..models.statement import Role
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     "--trust",
     "trust_files",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Whom you trust: an OpenSSH allowed_signers file or public keys, one a line; repeatable.",
+    metavar="FILE|REV:PATH",
+    help="Whom you trust: an OpenSSH allowed_signers file or public keys, one a line, or such a file in a "
+    "commit of the repository here (a base branch). Repeatable.",
 )
 @click.option(
     "--revoked",
@@ -57,6 +59,19 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="A lock with hashes of yours (uv.lock, pylock.toml, requirements.txt). Repeatable.",
 )
+@click.option(
+    "--source",
+    "checkouts",
+    multiple=True,
+    metavar="DIR[@REV]",
+    help="Compare the wheel's files with this checkout, or with a commit of it. Repeatable.",
+)
+@click.option(
+    "--installed",
+    multiple=True,
+    metavar="PYTHON",
+    help="Compare them with the package installed for this interpreter. Repeatable.",
+)
 @click.option("--allow-intact", is_flag=True, help="Exit 0 for INTACT too.")
 @click.option(
     "--expect",
@@ -64,20 +79,28 @@ if TYPE_CHECKING:
     help="Exit 1 for a sound bundle with another verdict.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle and line.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write checks and claims as JUnit XML to this file too.",
+)
 @click.pass_context
 def check_current_bundle(
     ctx: click.Context,
     paths: tuple[Path, ...],
     *,
-    trust_files: tuple[Path, ...],
+    trust_files: tuple[str, ...],
     revoked: Path | None,
     thresholds: tuple[str, ...],
     at: str | None,
     wheels: tuple[Path, ...],
     locks: tuple[Path, ...],
+    checkouts: tuple[str, ...],
+    installed: tuple[str, ...],
     allow_intact: bool,
     expect: str | None,
     as_json: bool,
+    junit: Path | None,
 ) -> None:
     """Check the bundles at PATHS (default: bundles/), zips or directories of any depth.
 
@@ -96,11 +119,14 @@ def check_current_bundle(
         at=_moment(at),
         wheels=wheels,
         locks=locks,
+        checkouts=checkouts,
+        installed=installed,
     )
     found = [bundle for path in paths or (Path("bundles"),) for bundle in find_bundles(path)]
     if not found:
         where = ", ".join(str(path) for path in paths) or "bundles/"
         raise UsageError(f"{where}: no bundle there", hint="name a .agentproof.zip or a directory")
+    wanted = cast(Literal["violated", "holds"] | None, expect)  # click.Choice gave one of them
     shelves: dict[Path, Shelf] = {}
     reports = []
     codes: set[Exit] = set()
@@ -109,13 +135,7 @@ def check_current_bundle(
         shelf = shelves.setdefault(wheels_of_store, Shelf(wheels_of_store)) if wheels_of_store else None
         report = check_path(path, reader=reader, wheels=shelf).report
         reports.append(report)
-        codes.add(
-            exit_code(
-                report,
-                expect=cast(Literal["violated", "holds"] | None, expect),  # click.Choice gave one of them
-                allow_intact=allow_intact,
-            )
-        )
+        codes.add(exit_code(report, expect=wanted, allow_intact=allow_intact))
         if as_json:
             click.echo(_render.report_json(report))
             continue
@@ -126,6 +146,12 @@ def check_current_bundle(
     if len(reports) > 1 and not as_json:
         click.echo(_render.render_summary(reports))
     _hint_at_signers(paths, reader)
+    if junit is not None:
+        from .. import _junit
+
+        _junit.write(
+            junit, [_junit.check_suite(each, expect=wanted, allow_intact=allow_intact) for each in reports]
+        )
     ctx.exit(next(code for code in _WORST_FIRST if code in codes))
 
 
@@ -135,23 +161,31 @@ _WORST_FIRST = (5, 3, 6, 1, 0)
 
 def own_reader(
     *,
-    trust_files: tuple[Path, ...] = (),
+    trust_files: tuple[str, ...] = (),
     revoked: Path | None = None,
     thresholds: dict[Role, int] | None = None,
     at: datetime | None = None,
     wheels: tuple[Path, ...] = (),
     locks: tuple[Path, ...] = (),
+    checkouts: tuple[str, ...] = (),
+    installed: tuple[str, ...] = (),
 ) -> Reader:
     """The user's own configuration and wheel store, and what they named beside them."""
     from .. import _wheels, keyring
     from .._known import read_known
     from ..check import Reader
     from ..source import Sources, read_held_wheel
-    from ..trust import read_revoked, read_trust
+    from ..trust import read_revoked
 
     trust = keyring.own_trust()
-    for path in trust_files:
-        trust |= read_trust(path)
+    trees: dict[str, tuple[Tree, ...]] = {}
+    if trust_files or checkouts or installed:
+        from .. import _holdings  # may ask git or an interpreter, which a plain check never does
+
+        for file in trust_files:
+            trust |= _holdings.trust_argument(file)
+        trees["checkouts"] = tuple(_holdings.checkout_tree(text) for text in checkouts)
+        trees["installed"] = tuple(_holdings.installed_tree(python) for python in installed)
     if revoked is not None:
         trust |= read_revoked(revoked)
     return Reader(
@@ -163,6 +197,7 @@ def own_reader(
         ),
         at=at,
         thresholds=thresholds or {},
+        **trees,
     )
 
 

@@ -115,6 +115,11 @@ def signer_of(key: Path | None) -> PrivateKey:
     help="Write the comparison to this .zip or directory. Default: comparison.agentproof.zip.",
 )
 @click.option("--replace", is_flag=True, help="Replace another comparison that is in the way.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what became of each reproduction as JUnit XML to this file too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 @click.pass_context
@@ -133,6 +138,7 @@ def compare(
     expect: str | None,
     output: Path | None,
     replace: bool,
+    junit: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -175,4 +181,8 @@ def compare(
         for line in _render_compare.render_comparison(compared.comparison):
             click.echo(line)
         click.echo(f"\n  {'wrote':<12}{place}  (comparison sha256:{compared.bundle_id[:16]}…)")
+    if junit is not None:
+        from .. import _junit
+
+        _junit.write(junit, map(_junit.row_suite, compared.comparison.rows))
     ctx.exit(comparing.exit_code(compared.comparison.rows, expect_fixed=expect == "fixed"))

@@ -48,6 +48,11 @@ from .compare import options_of, recording_options, signer_of
     show_default=True,
     help="Write matrix.json and the recordings to this directory.",
 )
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what became of each reproduction as JUnit XML to this file too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print matrix.json.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 @click.pass_context
@@ -66,6 +71,7 @@ def matrix(
     timeout: int,
     key: Path | None,
     output: Path,
+    junit: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -104,4 +110,8 @@ def matrix(
         for line in _render_compare.render_matrix(finished):
             click.echo(line)
         click.echo(f"  {'wrote':<12}{output}{os.sep}")
+    if junit is not None:
+        from .. import _junit
+
+        _junit.write(junit, map(_junit.row_suite, finished.rows))
     ctx.exit(comparing.exit_code(finished.rows, expect_fixed=False))

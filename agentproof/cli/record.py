@@ -1,5 +1,6 @@
 """`agentproof record`."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -25,6 +26,12 @@ from ._group import chosen_key, examples, key_options
     type=click.Path(path_type=Path, dir_okay=False),
     help="Record on this wheel instead of a release.",
 )
+@click.option(
+    "--source",
+    metavar="DIR[@REV]",
+    help="Record on a wheel built from this checkout, or from a commit of it.",
+)
+@click.option("--dirty", is_flag=True, help="With --source DIR: as it stands, changes and all; marked so.")
 @click.option("--sha256", metavar="HEX", help="Refuse any other target wheel than the one with this digest.")
 @click.option(
     "--python",
@@ -102,6 +109,8 @@ def record(
     *,
     sdk: str | None,
     wheel: Path | None,
+    source: str | None,
+    dirty: bool,
     sha256: str | None,
     python: str | None,
     as_of: str | None,
@@ -128,10 +137,10 @@ def record(
     The script is run as it is, without network and without your environment variables: as written and
     with its runs streamed, each twice. ARGUMENTS are passed on to it.
     """
-    from .. import _render, _runner
+    from .. import _render, _runner, _targets
     from .. import record as recording
     from ..check import check_bundle
-    from ..errors import Exit
+    from ..errors import Exit, UsageError
     from .check import own_reader
 
     request = recording.Request(
@@ -154,7 +163,12 @@ def record(
     )
     recording.check_request(request, output=output)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
-    with _render.TerminalStory(quiet=quiet) as story:
+    if source is not None and (sdk is not None or wheel is not None):
+        raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
+    with _render.TerminalStory(quiet=quiet) as story, ExitStack() as built:
+        if source is not None:
+            checkout = _targets.parse_checkout(source, dirty=dirty)
+            request = built.enter_context(_targets.request_for(request, checkout, story))
         recorded = recording.record(request, key=signer, story=story)
     written = recording.write(recorded, request, output=output, replace=replace)
     document = recorded.manifest

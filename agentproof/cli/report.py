@@ -71,7 +71,7 @@ def report(
     from ._reading import read_stories
     from .check import own_reader
 
-    reader = own_reader(trust_files=trust_files, wheels=wheels)
+    reader = own_reader(trust_files=tuple(map(str, trust_files)), wheels=wheels)
     stories = [(path.name, story) for path in bundles for story in read_stories(path, reader=reader)]
     if latest:
         stories.append(("latest.agentproof.zip", _on_the_latest(stories[0][1], reader)))
