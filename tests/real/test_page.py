@@ -26,6 +26,9 @@ pytestmark = [
 ]
 
 WIDTHS = [390, 1280]
+SEEN: int = draft().event("state.observed")["seq"]
+"""Where the trace tells that S2 has changed."""
+START: int = draft().event("tool.started")["seq"]
 
 
 def a_story(bundle: Bundle) -> Story:
@@ -99,7 +102,7 @@ def test_the_differing_pointer_and_both_values_are_visible_at_once(
     assert claim.get_by_text("/context/approvals/pay/approved/0").is_visible()
     assert claim.locator("del").first.is_visible()
     assert claim.locator("ins").first.inner_text() == '"call_1"'
-    side = page.locator("#as-written-10").locator("xpath=ancestor::details[1]").locator("ins").first
+    side = page.locator(f"#as-written-{SEEN}").locator("xpath=ancestor::details[1]").locator("ins").first
     assert side.is_visible()
 
 
@@ -112,24 +115,22 @@ def test_a_claim_leads_to_its_step_and_the_step_opens_by_the_keyboard(
     page.keyboard.press("Enter")
     for _ in range(12):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.getAttribute('href')") == "#as-written-11":
+        if page.evaluate("document.activeElement.getAttribute('href')") == f"#as-written-{START}":
             break
     page.keyboard.press("Enter")
-    assert page.url.endswith("#as-written-11")
+    assert page.url.endswith(f"#as-written-{START}")
     page.keyboard.press("Tab")
-    step = page.locator("#as-written-12").locator("xpath=ancestor::details[1]")
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
     before = page.evaluate("document.activeElement.parentElement.open")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.parentElement.open") is not before
-    assert step.count() == 1
 
 
 def test_a_folded_mode_opens_for_a_link_that_leads_into_it(browser: Browser, files: dict[str, Path]) -> None:
     page = show(browser, files["one"]).page
-    target = page.locator("#streamed-10")
+    target = page.locator(f"#streamed-{SEEN}")
     assert not target.is_visible()
-    page.locator("a[href='#streamed-10']").first.click()
+    page.locator(f"a[href='#streamed-{SEEN}']").first.click()
     assert target.is_visible()
 
 
@@ -143,7 +144,7 @@ def test_a_screen_reader_is_given_landmarks_headings_and_named_tables(
     levels = page.eval_on_selector_all("h1, h2, h3", "found => found.map(each => Number(each.tagName[1]))")
     assert levels[0] == 1
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
-    table = page.get_by_role("table", name="S2 before and after event 10; equal parts are folded").first
+    table = page.get_by_role("table", name=f"S2 before and after event {SEEN}; equal parts are folded").first
     assert [cell.inner_text().split()[0] for cell in table.get_by_role("columnheader").all()] == [
         "before",
         "after",

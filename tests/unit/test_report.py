@@ -236,9 +236,10 @@ def _headings(text: str) -> list[str]:
 
 def test_the_terminal_gets_printable_text_alone() -> None:
     story = a_hostile_story()
+    seen = draft().event("state.observed")["seq"]
     lines = [
         *terminal.render_story(story, tellings=story.tellings, diffs=True, everything=True),
-        *terminal.render_state(story.tellings[0], story, "S2@10", diffs=True),
+        *terminal.render_state(story.tellings[0], story, f"S2@{seen}", diffs=True),
         *terminal.render_state(story.tellings[0], story, "S2", diffs=False),
     ]
     text = "\n".join(lines)
