@@ -61,6 +61,7 @@ LAYERS: list[set[str]] = [
         "_assemble",
         "_executors",
         "_holdings",
+        "_many",
         "_observe",
         "_place",
         "_results",

@@ -328,8 +328,8 @@ VECTORS = [
     ),
     Vector(
         "wheel-under-a-releases-name",
-        "A changed wheel with a true RECORD under the name of a release, with every id computed again, signed "
-        "by somebody whom the reader trusts. Only the reader's own wheel tells.",
+        "A changed wheel with a true RECORD under the name of a release, with every id computed again, "
+        "signed by somebody whom the reader trusts. Only the reader's own wheel tells.",
         lambda: zip_bytes(_changed_wheel()),
         "STALE",
         check="source",
