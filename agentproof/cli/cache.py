@@ -18,6 +18,7 @@ def cache() -> None:
     """
 
 
+@examples("agentproof cache list --verbose")
 @cache.command(name="list")
 @click.option("--verbose", "-v", is_flag=True, help="One line an item.")
 def list_items(*, verbose: bool) -> None:

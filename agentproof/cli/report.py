@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--trust",
     "trust_files",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE|REV:PATH",
     help="Whom you trust: an OpenSSH allowed_signers file or public keys, one a line; repeatable.",
 )
 @click.option(
@@ -57,7 +57,7 @@ def report(
     bundles: tuple[Path, ...],
     *,
     form: str,
-    trust_files: tuple[Path, ...],
+    trust_files: tuple[str, ...],
     wheels: tuple[Path, ...],
     latest: bool,
     output: Path | None,

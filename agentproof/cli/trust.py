@@ -37,6 +37,7 @@ def add(file: Path, *, principal: str, yes: bool) -> None:
     click.echo(f"{len(added)} of {len(keys.keys)} keys are new")
 
 
+@examples("agentproof trust list")
 @trust.command(name="list")
 def list_keys() -> None:
     """List the keys that you trust, your own first."""
@@ -49,6 +50,7 @@ def list_keys() -> None:
         click.echo("nobody yet: agentproof trust add FILE --as NAME", err=True)
 
 
+@examples("agentproof trust remove github:alice")
 @trust.command(name="remove")
 @click.argument("name")
 def remove(name: str) -> None:
