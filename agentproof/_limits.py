@@ -12,9 +12,11 @@ MAX_BUNDLE_BYTES = 24 * 2**20
 """All files of a bundle together, and its zip."""
 MAX_MANIFEST_BYTES = 4 * 2**20
 MAX_STATE_BYTES = 8 * 2**20
-MAX_LINES = 400_000
+MAX_LINES = 200_000
 """Lines of one JSON document. In the one encoding each value stands on a line of its own, so this
 bounds what a parser builds from it."""
+MAX_KEYS = 10_000
+"""Keys of one object; each unknown one is an error to be held until all are found."""
 MAX_ATTESTATIONS = 64
 MAX_ATTESTATION_BYTES = 2**18
 MAX_KEY_BYTES = 2**16
@@ -24,6 +26,8 @@ MAX_WHEEL_BYTES = 64 * 2**20
 """A wheel that the reader gives."""
 MAX_WHEEL_FILES = 20_000
 MAX_WHEEL_UNPACKED = 256 * 2**20
+MAX_WHEEL_TEXT = 4 * 2**20
+"""METADATA and RECORD."""
 MAX_LOCK_BYTES = 32 * 2**20
 """A lock file that the reader gives with `--known`."""
 

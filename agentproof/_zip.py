@@ -32,6 +32,7 @@ _MAX_NAME = 240
 
 _ENCRYPTED, _DESCRIPTOR = 0x1, 0x8
 _STORED, _DEFLATED = 0, 8
+_CHUNK = 2**20
 
 _AGAIN = "take the file as agentproof wrote it, or unpack it and check the directory"
 
@@ -165,28 +166,42 @@ class WheelFile:
         """Every file, in the order of the central directory; directories are left out."""
         return tuple(self._entries)
 
-    def read(self, name: str) -> bytes:
-        """The bytes of one file."""
+    def read(self, name: str, *, limit: int = MAX_WHEEL_UNPACKED) -> bytes:
+        """The bytes of one file of at most `limit` bytes."""
+        if self._entries[name].size > limit:
+            raise self._wrong(f"{name} is over the limit of {limit} bytes")
+        return b"".join(self.chunks(name))
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of one file, a bounded part at a time."""
         entry = self._entries[name]
-        start = entry.offset + _LOCAL.size
         fields = _LOCAL.unpack_from(self._data, entry.offset)
-        start += fields[9] + fields[10]
+        start = entry.offset + _LOCAL.size + fields[9] + fields[10]
         packed = self._data[start : start + entry.packed]
         if len(packed) != entry.packed:
             raise self._wrong(f"{name} ends outside the archive")
-        if entry.method == _STORED:
-            content = packed
-        else:
-            inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        size = 0
+        for chunk in (packed,) if entry.method == _STORED else self._inflated(packed, name):
+            size += len(chunk)
+            if size > entry.size:
+                break
+            yield chunk
+        if size != entry.size:
+            raise self._wrong(f"{name} does not have the stated size")
+
+    def _inflated(self, packed: bytes, name: str) -> Iterator[bytes]:
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        while not inflate.eof:
             try:
-                content = inflate.decompress(packed, entry.size + 1)
+                chunk = inflate.decompress(packed, _CHUNK)
             except zlib.error as error:
                 raise self._wrong(f"{name} does not inflate: {error}") from error
-            if not inflate.eof or inflate.unused_data or inflate.unconsumed_tail:
-                raise self._wrong(f"{name} does not inflate to the stated size")
-        if len(content) != entry.size:
-            raise self._wrong(f"{name} does not have the stated size")
-        return content
+            packed = inflate.unconsumed_tail
+            if not chunk and not inflate.eof:
+                raise self._wrong(f"{name} does not inflate to its end")
+            yield chunk
+        if inflate.unused_data:
+            raise self._wrong(f"{name} has bytes after its end")
 
     def _read_directory(self) -> dict[str, _Entry]:
         data = self._data

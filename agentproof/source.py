@@ -26,21 +26,20 @@ from typing import Protocol
 
 from ._digests import sha256
 from ._files import read_bounded
-from ._limits import MAX_WHEEL_BYTES
+from ._limits import MAX_WHEEL_BYTES, MAX_WHEEL_TEXT
 from ._zip import WheelFile
 from .errors import BundleError, UsageError
 from .models.manifest import LoadedModule, Target
 from .models.report import Difference
 
 _WHEEL_NAME = re.compile(r"(?P<name>[^-/]+)-(?P<version>[^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+\.whl")
-_HASHES: Mapping[str, Callable[[bytes], "hashlib._Hash"]] = {
+_HASHES: Mapping[str, Callable[[], "hashlib._Hash"]] = {
     "sha256": hashlib.sha256,
     "sha384": hashlib.sha384,
     "sha512": hashlib.sha512,
 }
 _UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 _SCHEMES = ("purelib", "platlib")
-_MAX_METADATA = 2**20
 
 
 def normalise(name: str) -> str:
@@ -86,7 +85,7 @@ def _read_wheel(data: bytes, file_name: str, identity: str) -> Wheel:
         raise BundleError("bad_wheel", "not a wheel's file name (PEP 427)", path=file_name)
     archive = WheelFile(data, path=file_name)
     info = _dist_info(archive.names, file_name)
-    project, version = _metadata(archive.read(f"{info}/METADATA"), file_name)
+    project, version = _metadata(archive.read(f"{info}/METADATA", limit=MAX_WHEEL_TEXT), file_name)
     for what, name, number in (
         ("file name", match["name"], match["version"]),
         (".dist-info directory", *_split_info(info)),
@@ -142,7 +141,7 @@ def _split_info(info: str) -> tuple[str, str]:
 
 
 def _metadata(raw: bytes, file_name: str) -> tuple[str, str]:
-    head = raw[:_MAX_METADATA].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     fields: dict[bytes, list[bytes]] = {b"name": [], b"version": []}
     for line in head.split(b"\n"):
         key, colon, value = line.partition(b":")
@@ -156,7 +155,7 @@ def _metadata(raw: bytes, file_name: str) -> tuple[str, str]:
 def _hold_to_record(archive: WheelFile, info: str, file_name: str) -> dict[str, str]:
     """The SHA-256 of every file but RECORD, after comparing them with RECORD."""
     try:
-        text = archive.read(f"{info}/RECORD").decode("utf-8")
+        text = archive.read(f"{info}/RECORD", limit=MAX_WHEEL_TEXT).decode("utf-8")
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BundleError("bad_record", f"its RECORD cannot be read: {error}", path=file_name) from error
@@ -176,25 +175,31 @@ def _hold_to_record(archive: WheelFile, info: str, file_name: str) -> dict[str, 
             raise BundleError("bad_record", f"its RECORD has the path {path!r}", path=file_name)
         if path in (f"{info}/{name}" for name in _UNHASHED) and not stated:
             continue
-        content = archive.read(path)
-        digest = hashlib.sha256(content)
-        if size != str(len(content)) or not _is_true(content, digest.digest(), stated):
+        sha256_digest = hashlib.sha256()
+        algorithm, _, encoded = stated.partition("=")
+        if algorithm not in _HASHES:
+            raise BundleError("bad_record", f"its RECORD gives {path} no SHA-256 or better", path=file_name)
+        other = None if algorithm == "sha256" else _HASHES[algorithm]()
+        length = 0
+        for chunk in archive.chunks(path):
+            length += len(chunk)
+            sha256_digest.update(chunk)
+            if other is not None:
+                other.update(chunk)
+        if size != str(length) or _decoded(encoded) != (other or sha256_digest).digest():
             raise BundleError("bad_record", f"{path} is not as its RECORD says", path=file_name)
-        digests[path] = digest.hexdigest()
+        digests[path] = sha256_digest.hexdigest()
     if listed != names:
         raise BundleError("bad_record", f"its RECORD does not list {min(names - listed)}", path=file_name)
     return digests
 
 
-def _is_true(content: bytes, sha256_digest: bytes, stated: str) -> bool:
-    algorithm, _, encoded = stated.partition("=")
-    if algorithm not in _HASHES:
-        return False
+def _decoded(digest: str) -> bytes | None:
+    """A digest as RECORD spells it: URL-safe base64 without padding."""
     try:
-        digest = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        return base64.urlsafe_b64decode(digest + "=" * (-len(digest) % 4))
     except (binascii.Error, ValueError):
-        return False
-    return digest == (sha256_digest if algorithm == "sha256" else _HASHES[algorithm](content).digest())
+        return None
 
 
 def _place(path: str, data_directory: str) -> str | None:

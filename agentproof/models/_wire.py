@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints, ValidationError
+from pydantic_core import core_schema
 
-from .._limits import MAX_LINES
+from .._limits import MAX_KEYS, MAX_LINES
 from ..errors import FormatError
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", max_length=64)]
@@ -43,6 +44,23 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
     MAX_BYTES: ClassVar[int] = 8 * 2**20
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Let validation stop at the first wrong item of a list: each error costs a kilobyte."""
+        schema = handler(source)
+        fields: Any = schema.get("schema")  # Any: pydantic types its schemas as unions of many shapes
+        while fields is not None and fields["type"] != "model-fields":
+            fields = fields.get("schema")
+        for field in fields["fields"].values() if fields is not None else ():
+            part = field["schema"]
+            while part is not None and part["type"] != "tuple":
+                part = part.get("schema")
+            if part is not None:
+                part["fail_fast"] = True
+        return schema
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -182,7 +200,22 @@ def _parse(raw: bytes) -> Any:  # Any: a JSON document
         raise FormatError(f"not JSON: {error}") from error
     if not canonical:
         raise FormatError("not in the one encoding", reason="not_canonical")
+    if lines > MAX_KEYS and _has_too_many_keys(document):
+        raise FormatError(f"an object has more than {MAX_KEYS} keys", reason="too_large")
     return document
+
+
+def _has_too_many_keys(document: Any) -> bool:  # Any: a JSON document
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if len(part) > MAX_KEYS:
+                return True
+            waiting += [each for each in part.values() if isinstance(each, dict | list)]
+        elif isinstance(part, list):
+            waiting += [each for each in part if isinstance(each, dict | list)]
+    return False
 
 
 def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document

@@ -56,10 +56,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| {_limits.MAX_BUNDLE_BYTES // 2**20} MiB |",
         f"| {_limits.MAX_MANIFEST_BYTES // 2**20} MiB |",
         f"| {_limits.MAX_STATE_BYTES // 2**20} MiB |",
-        f"{_limits.MAX_LINES:,}",
+        f"{_limits.MAX_LINES:,}; {_limits.MAX_KEYS:,}",
         f"{_limits.MAX_ATTESTATIONS}; {_limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
         f"{_limits.MAX_WHEEL_BYTES // 2**20} MiB; {_limits.MAX_WHEEL_FILES:,}; "
-        f"{_limits.MAX_WHEEL_UNPACKED // 2**20} MiB",
+        f"{_limits.MAX_WHEEL_UNPACKED // 2**20} MiB; {_limits.MAX_WHEEL_TEXT // 2**20} MiB",
     }
     assert [size for size in sizes if size not in table] == []
     assert _limits.MAX_MEMBER_BYTES == _limits.MAX_BUNDLE_BYTES
