@@ -161,6 +161,21 @@ class StepError(Exception):
         self.step, self.number = step, number
 
 
+class step:  # noqa: N801  (a context manager is used like a statement)
+    """Name the step in which the operating system refuses something."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError):
+            where = f":{error.filename}" if isinstance(error.filename, str) else ""
+            raise StepError(f"{self.name}{where}".replace(" ", "?"), error.errno or 0) from error
+
+
 class Kernel:
     """The system calls that the standard library has no name for."""
 
@@ -206,13 +221,17 @@ def enter_namespace(kernel: Kernel, plan: "Plan") -> None:
         if kind in {"read", "write", "device"}
     ]
     if plan["root"]:
-        os.setgroups([])
+        # The root of a rootless container may not; then the groups give no more than it has itself.
+        with suppress(PermissionError):
+            os.setgroups([])
     inner_uid, inner_gid = plan["inner"]
-    os.setresgid(inner_gid, inner_gid, inner_gid)
-    os.setresuid(inner_uid, inner_uid, inner_uid)
+    with step("become-user"):
+        os.setresgid(inner_gid, inner_gid, inner_gid)
+        os.setresuid(inner_uid, inner_uid, inner_uid)
     # A change of ids clears the parent-death signal (prctl(2)).
     kernel.prctl("pdeathsig", PR_SET_PDEATHSIG, SIGKILL)
-    _build_root(kernel, plan, dict(trees))
+    with step("root"):
+        _build_root(kernel, plan, dict(trees))
     _raise_loopback()
     drop_bounding_set(kernel)
     drop_capabilities(kernel)

@@ -209,5 +209,7 @@ def _explain(failed: str) -> str:
         "open_tree": "the kernel is older than 5.12",
         "mount_setattr": "the kernel is older than 5.12",
         "seccomp": "seccomp filters are refused",
+        "become-user": "this process may not change its user",
+        "exec": "the environment's Python cannot be started",
     }
     return f"{known[step]} ({failed})" if step in known else failed

@@ -38,6 +38,7 @@ from ._confine import (
     drop_bounding_set,
     drop_capabilities,
     enter_namespace,
+    step,
     suppress,
 )
 from ._remove import remove_tree
@@ -246,8 +247,9 @@ def _script(kernel: Kernel, plan: "Plan", report: int) -> "NoReturn":
             _leave_root(kernel, plan)
         if linux:
             kernel.prctl("pdeathsig", PR_SET_PDEATHSIG, SIGKILL)
-        _open_streams(plan)
-        os.chdir(plan["directory"])
+        with step("directory"):
+            _open_streams(plan)
+            os.chdir(plan["directory"])
         os.umask(0o022)
         _limit(plan["limits"])
         if linux:
@@ -266,12 +268,10 @@ def _script(kernel: Kernel, plan: "Plan", report: int) -> "NoReturn":
         command = plan["command"]
         if not command:
             os._exit(0)
-        os.execve(command[0], command, plan["environment"])  # noqa: S606
+        with step("exec"):
+            os.execve(command[0], command, plan["environment"])  # noqa: S606
     except StepError as error:
         _report(report, f"failed {error.step} {error.number}")
-    except OSError as error:
-        name = error.filename if isinstance(error.filename, str) else _place(error)
-        _report(report, f"failed {name.replace(' ', '?')} {error.errno or 0}")
     except BaseException as error:  # noqa: BLE001  (as above)
         _report(report, f"failed {type(error).__name__}:{_place(error)} 0")
     os._exit(127)
@@ -283,9 +283,10 @@ def _leave_root(kernel: Kernel, plan: "Plan") -> None:
     if sys.platform == "linux":
         drop_bounding_set(kernel)
     if uid != 0:
-        os.setgroups([])
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
+        with step("become-user"):
+            os.setgroups([])
+            os.setresgid(gid, gid, gid)
+            os.setresuid(uid, uid, uid)
     if sys.platform == "linux":
         drop_capabilities(kernel)
 

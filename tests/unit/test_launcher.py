@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import struct
 import sys
 import time
@@ -18,7 +19,7 @@ from tests.sandboxed import choice
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof._confine import MACHINES, Kernel, StepError, seccomp_program
+from agentproof._confine import EVERYWHERE, MACHINES, Kernel, StepError, seccomp_program
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, EACCES, ENOSYS = 0x50001, 0x5000D, 0x50026
@@ -124,6 +125,25 @@ def test_ordinary_calls_pass(kernel: Kernel) -> None:
 
 def test_the_tables_of_all_machines_name_the_same_calls() -> None:
     assert len({tuple(sorted(table)) for table in MACHINES.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "header"),
+    [
+        ("x86_64", "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+        ("aarch64", "/usr/include/asm-generic/unistd.h"),
+    ],
+)
+def test_the_numbers_of_the_calls_are_the_kernels(machine: str, header: str) -> None:
+    if not Path(header).exists():
+        pytest.skip(f"{header} is not installed")
+    kernels = {
+        name: int(number)
+        for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", Path(header).read_text())
+    }
+    for name, number in {**MACHINES[machine], **EVERYWHERE}.items():
+        if name != "audit_arch":
+            assert kernels[name] == number, name
 
 
 def test_an_unknown_machine_is_a_step_that_failed() -> None:
