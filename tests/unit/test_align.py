@@ -1,0 +1,115 @@
+"""Aligning two traces: each difference is named by what it is about, and nothing else is."""
+
+import json
+
+from agentproof._align import compare_traces
+from agentproof.models.comparison import TraceDifference
+from tests.claims.builder import PAY, Script, function_output, message, state_json
+
+
+def paid(*, leaks: bool = False, schema: str = "1.15", output: str = "ok", extra_run: bool = False) -> Script:
+    """A paused run; one of two states is approved, the other is resumed."""
+    script = Script()
+    if extra_run:
+        script.end(script.run(agent="helper"), final_output="hello")
+    run = script.run()
+    script.model(run, [message("go", "user")], PAY)
+    result = script.end(run, waits_for=["call_1"])
+    document = {**state_json(), "$schemaVersion": schema}
+    decided, untouched = script.made(result, document), script.made(result, document)
+    script.decide(decided, leaks_to=untouched if leaks else None)
+    resumed = script.run(state=untouched)
+    if leaks:
+        script.tool(resumed, output=output)
+        script.model(resumed, [message("go", "user"), PAY, function_output()], message("Paid."))
+        script.end(resumed, final_output="Paid.")
+    else:
+        script.end(resumed, waits_for=["call_1"])
+    return script.exit()
+
+
+def between(before: Script, after: Script) -> list[TraceDifference]:
+    return list(
+        compare_traces(
+            before.trace(),
+            lambda digest: json.loads(before.states[digest]),
+            after.trace(),
+            lambda digest: json.loads(after.states[digest]),
+        )
+    )
+
+
+def test_a_trace_does_not_differ_from_itself() -> None:
+    assert between(paid(leaks=True), paid(leaks=True)) == []
+
+
+def test_what_no_longer_happens_is_named_with_its_event() -> None:
+    found = between(paid(leaks=True), paid())
+    gone = {each.subject: each for each in found if each.what == "gone"}
+    assert "tool pay for call_1 in the 2nd run of a" in gone
+    assert gone["a change in S2, seen at a decision"].before == {
+        "changes": {"/context/approvals/pay": {"after": {"approved": ["call_1"], "rejected": []}}}
+    }
+    tool = gone["tool pay for call_1 in the 2nd run of a"]
+    assert paid(leaks=True).trace().events[(tool.event or 0) - 1].kind == "tool.started"
+
+
+def test_what_is_new_is_the_reverse_of_what_is_gone() -> None:
+    forth, back = between(paid(leaks=True), paid()), between(paid(), paid(leaks=True))
+    assert {each.subject for each in forth if each.what == "gone"} == {
+        each.subject for each in back if each.what == "new"
+    }
+
+
+def test_a_changed_fact_is_given_by_pointer_with_both_values() -> None:
+    (found,) = between(paid(leaks=True), paid(leaks=True, output="other"))
+    assert (found.what, found.pointer, found.before, found.after) == ("changed", "/output", "ok", "other")
+    assert found.subject == "the output of tool pay for call_1 in the 2nd run of a"
+
+
+def test_one_more_run_moves_no_other_run() -> None:
+    found = between(paid(leaks=True), paid(leaks=True, extra_run=True))
+    assert {(each.what, each.subject) for each in found} == {
+        ("new", "the run of helper"),
+        ("new", "the end of the run of helper"),
+    }
+
+
+def test_another_schema_version_alone_is_no_difference() -> None:
+    before, after = paid(leaks=True), Script()
+    after = paid(leaks=True, schema="1.16")
+    assert between(before, after) == []
+
+
+def test_a_decision_that_is_kept_elsewhere_is_seen_across_schema_versions() -> None:
+    found = between(paid(leaks=True), paid(schema="1.16"))
+    assert "a change in S2, seen at a decision" in {each.subject for each in found}
+
+
+def test_another_order_of_the_same_facts_is_said_once() -> None:
+    def two(first: str, second: str) -> Script:
+        script = Script()
+        run = script.run()
+        script.tool(run, first, "one")
+        script.tool(run, second, "two")
+        script.end(run, final_output="done")
+        return script.exit()
+
+    def swapped() -> Script:
+        script = Script()
+        run = script.run()
+        script.tool(run, "c2", "two")
+        script.tool(run, "c1", "one")
+        script.end(run, final_output="done")
+        return script.exit()
+
+    (found,) = between(two("c1", "c2"), swapped())
+    assert found.what == "moved"
+    assert found.subject.startswith("tool one for c1 in the run of a, where tool two for c2")
+
+
+def test_a_large_value_is_given_by_its_beginning() -> None:
+    (found,) = between(paid(leaks=True), paid(leaks=True, output="x" * 5000))
+    assert isinstance(found.after, str)
+    assert len(found.after) < 400
+    assert found.after.endswith("…")

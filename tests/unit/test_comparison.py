@@ -1,0 +1,170 @@
+"""Comparisons: what became of a verdict, and a bundle that is checked without running anything."""
+
+import click
+import pytest
+
+from agentproof._comparison import (
+    Attempt,
+    Series,
+    build_rows,
+    check_comparison,
+    is_comparison,
+    outcome,
+    pack,
+)
+from agentproof._render_compare import render_comparison, render_table
+from agentproof.check import Reader
+from agentproof.errors import BundleError
+from agentproof.models.comparison import Comparison
+from agentproof.models.manifest import ClaimResult, Judgement
+from agentproof.store import Bundle, from_zip_bytes, zip_bytes
+from tests import forge
+
+VIOLATED, HOLDS = forge.draft().seal(forge.REPORTER), forge.draft(holds=True).seal(forge.REPORTER)
+SERIES = Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.21.0", HOLDS)))
+
+
+def judgement(verdict: str, **statuses: str) -> Judgement:
+    claims = [
+        {"id": name, "kind": name, "version": 1, "mode": "both", "status": status, "sites": 1}
+        for name, status in statuses.items()
+    ]
+    return Judgement(
+        verdict=verdict,  # type: ignore[arg-type]  # a parameter of the tests below
+        claims=tuple(ClaimResult.from_shape(claim) for claim in claims),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (judgement("violated", a="violated"), judgement("holds", a="holds"), "fixed"),
+        (judgement("violated", a="violated", b="violated"), judgement("holds", a="holds"), "fixed"),
+        (
+            judgement("violated", a="violated"),
+            judgement("holds", a="not_observed", b="holds"),
+            "unobservable",
+        ),
+        (judgement("violated", a="violated"), judgement("violated", a="violated"), "still_violated"),
+        (judgement("violated", a="violated"), judgement("violated", a="holds", b="violated"), "regressed"),
+        (judgement("holds", a="holds"), judgement("violated", a="violated"), "regressed"),
+        (judgement("holds", a="holds"), judgement("holds", a="holds"), "still_holds"),
+        (judgement("violated", a="violated"), judgement("inconclusive"), "inconclusive"),
+        (judgement("inconclusive"), judgement("holds", a="holds"), "inconclusive"),
+    ],
+)
+def test_a_verdict_becomes_what_the_two_judgements_give(
+    before: Judgement, after: Judgement, expected: str
+) -> None:
+    assert outcome(before, after) == expected
+
+
+def test_rows_name_claims_and_trace_that_changed() -> None:
+    (row,) = build_rows([SERIES])
+    baseline, other = row.cells
+    assert baseline.outcome == "baseline"
+    assert other.outcome == "fixed"
+    assert ("approval-respected", "violated", "holds") in {
+        (change.id, change.before, change.after) for change in other.claims
+    }
+    assert any("a change in S2" in each.subject for each in other.differences)
+
+
+def test_a_target_that_could_not_be_recorded_is_a_cell_with_its_reason() -> None:
+    (row,) = build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("9.9", failed="no such")))])
+    assert (row.cells[1].outcome, row.cells[1].failed) == ("not_recorded", "no such")
+    text = "\n".join(render_comparison(_packed()[0]))
+    assert "fixed" in text
+
+
+def _packed() -> tuple[Comparison, Bundle]:
+    return pack([SERIES], forge.MAINTAINER)
+
+
+def _reader() -> Reader:
+    return Reader(trust=forge.trust_in(forge.MAINTAINER, forge.REPORTER), sources=forge.sources())
+
+
+def test_a_comparison_is_checked_from_its_own_zip() -> None:
+    comparison, bundle = _packed()
+    again = from_zip_bytes(zip_bytes(bundle))
+    assert is_comparison(again)
+    assert not is_comparison(VIOLATED)
+    checked = check_comparison(again, reader=_reader())
+    assert checked.comparison == comparison
+    assert [signer.principals for signer in checked.signers] == [(forge.name_of(forge.MAINTAINER),)]
+    assert {each.status for each in checked.recordings.values()} == {"CURRENT"}
+
+
+def test_the_same_recordings_give_the_same_bytes() -> None:
+    assert zip_bytes(_packed()[1]) == zip_bytes(_packed()[1])
+
+
+def test_a_comparison_without_its_wheels_is_the_same_comparison() -> None:
+    comparison, bundle = _packed()
+    thin = Bundle(
+        bundle.manifest,
+        {path: data for path, data in bundle.members.items() if not path.startswith("wheels/")},
+        bundle.attestations,
+    )
+    assert check_comparison(thin, reader=_reader()).comparison == comparison
+
+
+def _resigned(comparison: Comparison, bundle: Bundle) -> Bundle:
+    """The bundle with another comparison, signed by the same hand over the same recordings."""
+    from agentproof import signing  # noqa: PLC0415
+    from agentproof.models.statement import build_comparison_statement  # noqa: PLC0415
+    from agentproof.store import sha256  # noqa: PLC0415
+
+    recordings = {
+        cell.recorded.bundle_id: cell.recorded.evidence_id
+        for row in comparison.rows
+        for cell in row.cells
+        if cell.recorded is not None
+    }
+    raw = comparison.to_bytes()
+    statement = build_comparison_statement(sha256(raw), recordings=recordings)
+    name = signing.attestation_name("endorsed", forge.MAINTAINER.public)
+    return Bundle(raw, bundle.members, {name: signing.sign_statement(statement, forge.MAINTAINER)})
+
+
+def test_a_signed_lie_about_an_outcome_is_found() -> None:
+    comparison, bundle = _packed()
+    shape = comparison.to_shape()
+    shape["rows"][0]["cells"][1]["outcome"] = "still_violated"
+    with pytest.raises(BundleError) as caught:
+        check_comparison(_resigned(Comparison.from_shape(shape), bundle), reader=_reader())
+    assert caught.value.reason == "other_comparison"
+    assert "/rows/0/cells/1/outcome" in caught.value.args[0]
+
+
+def test_a_changed_recording_is_found() -> None:
+    _, bundle = _packed()
+    path = next(path for path in bundle.members if path.endswith("traces/streamed.json"))
+    broken = Bundle(bundle.manifest, {**bundle.members, path: b"{}\n"}, bundle.attestations)
+    with pytest.raises(BundleError) as caught:
+        check_comparison(broken, reader=_reader())
+    assert caught.value.reason == "other_bytes"
+
+
+def test_a_comparison_that_nobody_signed_is_refused() -> None:
+    _, bundle = _packed()
+    with pytest.raises(BundleError) as caught:
+        check_comparison(Bundle(bundle.manifest, bundle.members, {}), reader=_reader())
+    assert caught.value.reason == "no_attestation"
+
+
+def test_a_signature_over_another_comparison_is_refused() -> None:
+    _, bundle = _packed()
+    _, other = pack([Series("another", SERIES.attempts)], forge.MAINTAINER)
+    with pytest.raises(BundleError) as caught:
+        check_comparison(Bundle(bundle.manifest, bundle.members, other.attestations), reader=_reader())
+    assert caught.value.reason == "other_statement"
+
+
+def test_targets_stand_in_the_order_of_their_versions() -> None:
+    rows = build_rows(
+        [Series("case", tuple(Attempt(each, failed="no") for each in ("0.9.0", "0.21.0", "0.10.0", "main")))]
+    )
+    heading = click.unstyle(next(iter(render_table(rows))))
+    assert heading.split() == ["reproduction", "0.9.0", "0.10.0", "0.21.0", "main"]
