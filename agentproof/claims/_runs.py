@@ -11,6 +11,7 @@ from ..models.events import (
     ModelCalled,
     RunEnded,
     RunStarted,
+    RunTaskEnded,
     ToolEnded,
     ToolStarted,
 )
@@ -30,8 +31,13 @@ class Run:
 
     @property
     def returned(self) -> bool:
-        """It gave its caller a result, to the end; not raised, cancelled, left or unfinished."""
-        return self.ended is not None and self.ended.outcome == "returned"
+        """It gave its caller a result, to the end; not raised, cancelled, left or unfinished. A streamed run
+        whose own task failed did not, whatever its consumer was told."""
+        if self.ended is None or self.ended.outcome != "returned":
+            return False
+        return not any(
+            isinstance(event, RunTaskEnded) and event.outcome != "returned" for event in self.events
+        )
 
     @property
     def finished(self) -> bool:

@@ -19,7 +19,15 @@ seen on 0.22.0 and 0.24.0).
 import sys
 from collections.abc import Iterator
 
-from ..models.events import Event, RunEnded, StateDecided, StateMade, StateObserved, StateRestored
+from ..models.events import (
+    Event,
+    ResultObserved,
+    RunEnded,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+)
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._outcome import Outcome, Scope, outcome, sides
@@ -137,11 +145,11 @@ def _cause(look: StateObserved, view: View) -> Event | None:
 
 
 def _beside(look: StateObserved, view: View, *, step: int, kinds: tuple[type[Event], ...]) -> Event | None:
-    """The nearest event in this direction, looks at other states aside, if it is of one of these kinds."""
+    """The nearest event in this direction, other looks aside, if it is of one of these kinds."""
     seq = look.seq + step
     while 1 <= seq <= len(view.events):
         event = view.event(seq)
-        if not isinstance(event, StateObserved):
+        if not isinstance(event, StateObserved | ResultObserved):
             return event if isinstance(event, kinds) else None
         seq += step
     return None

@@ -1,6 +1,6 @@
 """The partial order of a trace."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentproof.claims._order import Order
@@ -47,6 +47,7 @@ def test_what_nobody_waited_for_comes_before_nothing() -> None:
     assert not view.happens_before(view.event(background[0]), view.event(len(view.events)))
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_happens_before_is_reachability_over_after(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 14))

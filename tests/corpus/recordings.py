@@ -146,9 +146,13 @@ def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
     return Recording(script, version, manifest, traces, states, judgement)
 
 
-def healthy(folder: Path = SCRIPTS / "healthy") -> list[Path]:
-    """The scripts that do nothing wrong."""
-    return sorted(path for path in folder.iterdir() if path.suffix == ".py")
+HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more")
+
+
+def healthy(*folders: Path) -> list[Path]:
+    """The scripts that do nothing wrong, without the modules that they share."""
+    found = (path for folder in folders or HEALTHY for path in sorted(folder.iterdir()))
+    return [path for path in found if path.suffix == ".py" and path.stem != "scripted"]
 
 
 @dataclass(frozen=True)
