@@ -11,7 +11,7 @@ MAX_MEMBER_BYTES = 24 * 2**20
 MAX_BUNDLE_BYTES = 24 * 2**20
 """All files of a bundle together, and its zip."""
 MAX_MANIFEST_BYTES = 4 * 2**20
-MAX_STATE_BYTES = 8 * 2**20
+MAX_STATE_BYTES = 4 * 2**20
 MAX_LINES = 200_000
 """Lines of one JSON document. In the one encoding each value stands on a line of its own, so this
 bounds what a parser builds from it."""

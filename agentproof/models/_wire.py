@@ -218,16 +218,34 @@ def _has_too_many_keys(document: Any) -> bool:  # Any: a JSON document
     return False
 
 
-def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document
-    """Whether `encode(document) == raw`, in a third of the time where no float is involved.
+# A number with a fraction or an exponent, or a text that looks like one: `encode` decides.
+_FLOAT = re.compile(rb'(?m)(?:^ *+|": )-?[0-9]++[.eE]')
 
-    The standard library sorts and spells as `encode` does but is slow at indenting; pydantic's
-    serialiser indents alike but neither sorts nor spells floats alike. Where both agree on the compact
-    form, the indented one is that of `encode`.
+
+def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document
+    """Whether `encode(document) == raw`, in a third of the time and memory where no float is involved.
+
+    Pydantic's serialiser indents and spells as `encode` does, but for floats; it does not sort.
     """
-    if pydantic_core.to_json(document) == _compact(document):
-        return pydantic_core.to_json(document, indent=2) + b"\n" == raw
+    indented: bytes = pydantic_core.to_json(document, indent=2)
+    if len(indented) + 1 == len(raw) and raw.startswith(indented) and not _FLOAT.search(raw):
+        return raw.endswith(b"\n") and _is_sorted(document)
     return encode(document) == raw
+
+
+def _is_sorted(document: Any) -> bool:  # Any: a JSON document
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is dict:
+            keys = list(part)
+            if keys != sorted(keys):
+                return False
+            part = part.values()
+        elif type(part) is not list:
+            continue
+        waiting += [each for each in part if type(each) is dict or type(each) is list]
+    return True
 
 
 @functools.cache
