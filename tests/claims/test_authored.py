@@ -38,7 +38,16 @@ def script() -> Script:
     script.model(run, "go", function_call("c1", "add"))
     script.tool(run, "c1", "add", output="3")
     script.tool(run, "call_1", "pay")
-    result = script.end(run, final_output="done 3", output_type="builtins:str", waits_for=["call_2"])
+    result = script.end(
+        run,
+        final_output="done 3",
+        output_type="builtins:str",
+        waits_for=["call_2"],
+        items=[message("done 3")],
+        input_list=[message("go", "user"), message("done 3")],
+        session="D1",
+        session_after=[message("go", "user")],
+    )
     script.made(result, state_json(current_turn=2, ratio=0.5))
     script.add("probe.observed", label="seen", value={"n": [1, 2]})
     script.add("probe.checked", label="one approval", passed=True)
@@ -67,6 +76,9 @@ def script() -> Script:
         'kind = "value-at"\nat = {state = 1, pointer = "/no/such"}\nabsent = true',
         'kind = "value-at"\nat = {state = 1, pointer = "/generated_items/-/raw_item/name"}\nequals = "pay"',
         'kind = "value-at"\nat = {model_input = 1}\ncontains = "g"',
+        'kind = "value-at"\nat = {result = 1, pointer = "/0/content"}\nequals = "done 3"',
+        'kind = "value-at"\nat = {input_list = 1}\nlength = 2',
+        'kind = "value-at"\nat = {session = 1, pointer = "/0/role"}\nequals = "user"',
         'kind = "value-at"\nat = {observed = "seen", pointer = "/n"}\nlength = 2',
         'kind = "value-at"\nat = {observed = "seen", pointer = "/n"}\ncontains = 2',
         'kind = "value-at"\nat = {state = 1}\nsame = {state = 1, when = "first"}',

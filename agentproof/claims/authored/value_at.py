@@ -1,11 +1,13 @@
 """A place in what was recorded holds this value, or the same as another place.
 
-Rule: a place is a RFC 6901 `pointer` ("" for the whole) into the JSON of state number `state`, into
-the input of model call number `model_input`, into the new items of the result of top-level run number
-`result`, or into what the script gave to `probe.observe` under the label `observed`. Numbers count from
-1 by first appearance. A state is looked at when the script was done with it (`when = "last"`), or as it
-was made (`when = "first"`). The place holds what `equals` says, has `length` entries, `contains` a text
-or an entry, is `absent`, or holds the `same` as another place. In a list `-` is the last entry.
+Rule: a place is a RFC 6901 `pointer` ("" for the whole) into one of these: the JSON of state number
+`state`; the input of model call number `model_input`; the new items (`result`) or the `to_input_list()`
+(`input_list`) of the result of the top-level run with this number; what session number `session` held
+after the last run on it; what the script gave to `probe.observe` under the label `observed`. Numbers
+count from 1 by first appearance. A state is looked at when the script was done with it
+(`when = "last"`), or as it was made (`when = "first"`). The place holds what `equals` says, has
+`length` entries, `contains` a text or an entry, is `absent`, or holds the `same` as another place. In a
+list `-` is the last entry.
 
 Sites: the one place.
 
@@ -21,7 +23,7 @@ from pydantic import model_validator
 
 from ...models._wire import Count, Text, encode
 from ...models.diff import Absent
-from ...models.events import Event, ModelCalled, ProbeObserved
+from ...models.events import Event, ModelCalled, ProbeObserved, RunEnded
 from ...models.manifest import Finding
 from ...models.values import Value, from_state
 from .._evidence import Evidence, View
@@ -42,14 +44,18 @@ class Place(Arguments):
     when: Literal["first", "last"] = "last"
     model_input: Count | None = None
     result: Count | None = None
+    input_list: Count | None = None
+    session: Count | None = None
     observed: Text | None = None
     pointer: Text = ""
 
     @model_validator(mode="after")
     def _is_one_place(self) -> Self:
-        given = [self.state, self.model_input, self.result, self.observed]
+        given = [self.state, self.model_input, self.result, self.input_list, self.session, self.observed]
         if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of `state`, `model_input`, `result`, `observed`")
+            raise ValueError(
+                "give one of `state`, `model_input`, `result`, `input_list`, `session`, `observed`"
+            )
         if self.pointer and not self.pointer.startswith("/"):
             raise ValueError("a `pointer` is empty or begins with /")
         return self
@@ -128,9 +134,12 @@ def _told(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value
         told = [(e, e.value) for e in view.of(ProbeObserved) if e.label == place.observed][-1:]
     elif place.model_input is not None:
         told = [(e, e.input) for e in view.of(ModelCalled)][max(place.model_input - 1, 0) :][:1]
+    elif place.session is not None:
+        ends = [end for end in view.of(RunEnded) if end.session == f"D{place.session}"]
+        told = [(end, end.session_after) for end in ends if isinstance(end.session_after, list)][-1:]
     else:
-        runs = chosen(view, place.result)
-        told = [(run.ended, run.ended.items) for run in runs if run.returned and run.ended is not None]
+        ended = [run.ended for run in chosen(view, place.result or place.input_list) if run.returned]
+        told = [(e, e.items if place.result else e.input_list) for e in ended if e is not None]
     return told[0] if told else None
 
 
@@ -164,10 +173,16 @@ def _code(value: Any) -> bytes:  # Any: a value, or Absent
 
 def _name(arguments: ValueAt) -> str:
     place = arguments.at
-    for word, number in (("state S", place.state), ("model input ", place.model_input)):
-        if number is not None:
-            return f"{word}{number}"
-    return f"result {place.result}" if place.result is not None else f"observed {place.observed}"
+    words = (
+        ("state S", place.state),
+        ("model input ", place.model_input),
+        ("result ", place.result),
+        ("input list ", place.input_list),
+        ("session D", place.session),
+    )
+    return next(
+        (f"{word}{number}" for word, number in words if number is not None), f"observed {place.observed}"
+    )
 
 
 def explain(finding: Finding) -> str:
