@@ -1,35 +1,28 @@
-"""Comparisons: from bundles to what changed between them, packed as one bundle, and checked again.
+"""Comparisons: from bundles to what changed between them, packed as one bundle.
 
-Everything here is pure. `build_rows` is the one place where verdicts of two targets are compared; a
-checker calls it on the bundles that a comparison holds and compares what comes out.
+Everything here is pure. `build_rows` is the one place where verdicts of two targets are compared; the
+check of a comparison (`_check_comparison`) calls it on the bundles inside and compares what comes out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from . import __version__, signing
 from ._align import compare_traces
-from ._check_members import at
-from ._check_signers import judge_signer, parse_attestations
 from ._digests import sha256
-from ._limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_STATE_BYTES
-from .check import Checked, Reader, check_bundle
-from .errors import BundleError
+from ._limits import MAX_BUNDLE_BYTES, MAX_STATE_BYTES
 from .models._wire import Sha256, decode
 from .models.comparison import Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
-from .models.diff import diff
 from .models.events import ScriptEnded
 from .models.manifest import Judgement, Manifest, Member, Status
-from .models.report import Signer
 from .models.statement import build_comparison_statement
 from .models.trace import Trace
 from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 
 SHOWN: Final = 12
 """Differences that a cell holds in full."""
-_BUNDLES: Final = "bundles/"
+BUNDLES: Final = "bundles/"
 # In the one encoding only a key of the document itself stands behind a line's first two spaces.
 _HEAD: Final = b'\n  "format": "agentproof/comparison"'
 
@@ -193,7 +186,7 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     for bundle in (attempt.bundle for each in series for attempt in each.attempts if attempt.bundle):
         manifest, identity = Manifest.from_bytes(bundle.manifest), bundle_id(bundle)
         recordings[identity] = manifest.evidence_id
-        inside = f"{_BUNDLES}{identity}/"
+        inside = f"{BUNDLES}{identity}/"
         members[inside + MANIFEST] = bundle.manifest
         for path, data in bundle.members.items():
             if not path.startswith(WHEELS):
@@ -202,7 +195,7 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
             members[f"{inside}{ATTESTATIONS}{name}"] = data
         wheel = bundle.wheel(manifest.target.wheel)
         if wheel is not None:
-            wheels[_wheel_place(manifest)] = wheel
+            wheels[wheel_place(manifest)] = wheel
     comparison = Comparison(
         format="agentproof/comparison",
         version=0,
@@ -221,7 +214,8 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     return comparison, Bundle(raw, members | attached, attestation)
 
 
-def _wheel_place(manifest: Manifest) -> str:
+def wheel_place(manifest: Manifest) -> str:
+    """Where a comparison keeps a target wheel."""
     # Two builds of one version have one file name, so the digest is part of the place.
     return f"{WHEELS}{manifest.target.sha256}/{manifest.target.wheel}"
 
@@ -229,140 +223,3 @@ def _wheel_place(manifest: Manifest) -> str:
 def is_comparison(bundle: Bundle) -> bool:
     """Whether the bundle is a comparison, by the format that its manifest names."""
     return _HEAD in bundle.manifest
-
-
-@dataclass(frozen=True)
-class CheckedComparison:
-    """What a check of a comparison says."""
-
-    comparison: Comparison
-    bundle_id: Sha256
-    signers: tuple[Signer, ...]
-    recordings: Mapping[Sha256, Checked]
-    """The check of each bundle that it rests on."""
-
-
-def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
-    """Check a comparison offline.
-
-    1. The manifest is in its one form; every file is in it, byte for byte.
-    2. Each attestation is one good signature over the statement that this comparison gives.
-    3. Each bundle that it rests on is checked like any other, with the reader's trust and sources.
-    4. The rows are what these bundles give.
-
-    Whether anybody trusted signed, and whether each recording is CURRENT, is for the caller to read
-    off `signers` and `recordings`.
-
-    Raises:
-        BundleError: one of the steps failed.
-    """
-    if len(bundle.manifest) > MAX_MANIFEST_BYTES:
-        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
-    with at(MANIFEST):
-        comparison = Comparison.from_bytes(bundle.manifest)
-    _hold_members(comparison, bundle)
-    identity = bundle_id(bundle)
-    inside = _split(bundle)
-    recordings = {
-        name: check_bundle(each, reader=reader, label=f"{_BUNDLES}{name}") for name, each in inside.items()
-    }
-    for name, checked in recordings.items():
-        if checked.status == "INVALID":
-            failed = next(check for check in checked.report.checks if check.status == "failed")
-            raise BundleError(failed.reason or "invalid", failed.detail, path=f"{_BUNDLES}{name}")
-        if name != checked.report.bundle_id:
-            raise BundleError("other_name", "named by another id than its own", path=f"{_BUNDLES}{name}")
-    signers = tuple(_signers(bundle, identity, recordings, reader))
-    _hold_rows(comparison, inside)
-    return CheckedComparison(comparison, identity, signers, recordings)
-
-
-def _hold_members(comparison: Comparison, bundle: Bundle) -> None:
-    listed = {member.path: member for member in comparison.members}
-    if [member.path for member in comparison.members] != sorted(listed):
-        raise BundleError("malformed", "members are not sorted by path, each once", path=MANIFEST)
-    for path in sorted(bundle.members.keys() - listed.keys()):
-        raise BundleError("unlisted", "not in the manifest", path=path, hint=f"delete {path}")
-    for path, member in listed.items():
-        data = bundle.members.get(path)
-        if data is None and not path.startswith(WHEELS):
-            raise BundleError("missing", "in the manifest, but not there", path=path)
-        if data is not None and (len(data), sha256(data)) != (member.size, member.sha256):
-            raise BundleError("other_bytes", "other bytes than the manifest says", path=path)
-
-
-def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
-    """The bundles inside, by the id that they are named by."""
-    found: dict[str, dict[str, bytes]] = {}
-    wheels: dict[str, bytes] = {}
-    for path, data in bundle.members.items():
-        if path.startswith(WHEELS):
-            wheels[path] = data
-            continue
-        inside, _, rest = path.removeprefix(_BUNDLES).partition("/")
-        if not path.startswith(_BUNDLES) or not rest:
-            raise BundleError("unlisted", "the format has no place for it", path=path)
-        found.setdefault(inside, {})[rest] = data
-    split: dict[Sha256, Bundle] = {}
-    for name, files in found.items():
-        if MANIFEST not in files:
-            raise BundleError("no_manifest", f"no {MANIFEST}", path=f"{_BUNDLES}{name}")
-        with at(f"{_BUNDLES}{name}/{MANIFEST}"):
-            manifest = Manifest.from_bytes(files[MANIFEST])
-        wheel = wheels.get(_wheel_place(manifest))
-        members = {
-            path: data
-            for path, data in files.items()
-            if path != MANIFEST and not path.startswith(ATTESTATIONS)
-        }
-        if wheel is not None:
-            members[WHEELS + manifest.target.wheel] = wheel
-        attestations = {
-            path.removeprefix(ATTESTATIONS): data
-            for path, data in files.items()
-            if path.startswith(ATTESTATIONS)
-        }
-        split[name] = Bundle(files[MANIFEST], members, attestations)
-    return split
-
-
-def _signers(
-    bundle: Bundle, identity: Sha256, recordings: Mapping[Sha256, Checked], reader: Reader
-) -> Iterator[Signer]:
-    evidence = {
-        name: checked.manifest.evidence_id for name, checked in recordings.items() if checked.manifest
-    }
-    expected = build_comparison_statement(identity, recordings=evidence)
-    attestations = parse_attestations(bundle)
-    if not attestations:
-        raise BundleError("no_attestation", "nobody signed this comparison: attestations/ is empty")
-    for attestation in attestations:
-        if attestation.payload != expected:
-            raise BundleError("other_statement", "signed about something else", path=attestation.path)
-        yield judge_signer(attestation, reader.trust, reader.at or datetime.now(UTC))
-
-
-def _hold_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
-    used: set[Sha256] = set()
-    series: list[Series] = []
-    for row in comparison.rows:
-        attempts: list[Attempt] = []
-        for cell in row.cells:
-            if cell.recorded is None:
-                attempts.append(Attempt(cell.target, failed=cell.failed))
-                continue
-            identity = cell.recorded.bundle_id
-            if identity not in inside:
-                raise BundleError("missing", f"row {row.reproduction} rests on it", path=_BUNDLES + identity)
-            used.add(identity)
-            attempts.append(Attempt(cell.target, bundle=inside[identity]))
-        series.append(Series(row.reproduction, tuple(attempts)))
-    for identity in sorted(inside.keys() - used):
-        raise BundleError("unlisted", "no row rests on it", path=_BUNDLES + identity)
-    expected = build_rows(series)
-    if expected != comparison.rows:
-        before = {"rows": [row.to_shape() for row in expected]}
-        after = {"rows": [row.to_shape() for row in comparison.rows]}
-        change = next(diff(before, after), None)
-        where = change.pointer if change is not None else "rows"
-        raise BundleError("other_comparison", f"the bundles give something else at {where}", path=MANIFEST)

@@ -144,6 +144,8 @@ def _meaning(report: Report) -> str:
     what = f"{target.name} {target.version}" if target else "its SDK"
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
+        case "CURRENT" if target is None:
+            return "a comparison that follows from recordings of targets that you hold"
         case "CURRENT":
             return f"this bundle matches the {what} that you hold; it {_shows(report)}"
         case "INTACT":
@@ -160,6 +162,8 @@ def _meaning(report: Report) -> str:
 
 def _shows(report: Report) -> str:
     verdict = report.verdict
+    if verdict is None and report.target is None:
+        return "compares several recordings"
     if verdict is None:
         return "was not judged"
     if verdict.status == "inconclusive":

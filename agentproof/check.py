@@ -369,6 +369,41 @@ class _Check:
         return Checked(report, self.bundle, manifest, self.traces, self.states)
 
 
+@dataclass(frozen=True)
+class Outcomes:
+    """The required checks of something that is checked elsewhere; a check that is None was not made."""
+
+    members: Outcome | None = None
+    encoding: Outcome | None = None
+    signature: Outcome | None = None
+    environment: Outcome | None = None
+    source: Outcome | None = None
+    claims: Outcome | None = None
+
+
+def report_on(
+    outcomes: Outcomes, *, label: str | None, identity: str, signers: tuple[Signer, ...] = ()
+) -> Report:
+    """The report on something that is no single recording: without target and verdict."""
+    missing: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
+    results = [_result(name, getattr(outcomes, name) or missing) for name in REQUIRED]
+    results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
+    return Report(
+        bundle=label,
+        status=_status(results),
+        bundle_id=identity,
+        evidence_id=None,
+        target=None,
+        verdict=None,
+        checks=tuple(results),
+        signers=signers,
+        differences=(),
+        stated=(),
+        also=(),
+        hint=None,
+    )
+
+
 def _is_fatal(result: CheckResult) -> bool:
     # A sound bundle about another source than the reader's is still worth judging: it is STALE.
     return result.status == "failed" and result.reason != "other_source"

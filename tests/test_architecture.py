@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
         "check",
         "_align",
         "_comparison",
+        "_check_comparison",
         "_check_content",
         "_check_members",
         "_check_signers",

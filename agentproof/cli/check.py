@@ -108,7 +108,8 @@ def check_current_bundle(
     5 UNTRUSTED or INVALID, 3 STALE; of several bundles the worst counts.
     """
     from .. import _render
-    from ..check import check_path, exit_code
+    from .._check_comparison import check_any
+    from ..check import exit_code
     from ..errors import Exit, UsageError
     from ..store import Shelf, find_bundles, shelf_of
 
@@ -133,7 +134,7 @@ def check_current_bundle(
     for path in found:
         wheels_of_store = shelf_of(path)
         shelf = shelves.setdefault(wheels_of_store, Shelf(wheels_of_store)) if wheels_of_store else None
-        report = check_path(path, reader=reader, wheels=shelf).report
+        report = check_any(path, reader=reader, wheels=shelf).report
         reports.append(report)
         codes.add(exit_code(report, expect=wanted, allow_intact=allow_intact))
         if as_json:

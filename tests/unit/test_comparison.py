@@ -3,11 +3,11 @@
 import click
 import pytest
 
+from agentproof._check_comparison import check_comparison
 from agentproof._comparison import (
     Attempt,
     Series,
     build_rows,
-    check_comparison,
     is_comparison,
     outcome,
     pack,
