@@ -33,6 +33,9 @@ on_return: Callable[[Optional[str]], None] = _ignore
 """Called after a function of the reproduction returned, with the name of its first event."""
 
 _root = ""
+_installed = (os.path.join(sys.prefix, ""), os.path.join(sys.base_prefix, ""))
+"""What lies there is not the reproduction's, even when its root is above."""
+
 _disable: Any = None
 _frames: Dict[int, Tuple[Dict[str, str], Optional[str]]] = {}
 _counts: Dict[CodeType, int] = {}
@@ -70,6 +73,7 @@ def stop() -> List[Tuple[str, str]]:
 def _is_ours(code: CodeType) -> bool:
     return (
         code.co_filename.startswith(_root)
+        and not code.co_filename.startswith(_installed)
         and not code.co_name.startswith("<")
         and not (code.co_name in _TOLD_ELSEWHERE and code.co_qualname != code.co_name)
     )

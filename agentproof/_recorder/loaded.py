@@ -11,6 +11,8 @@ from typing import Any, Dict, List
 from . import audit
 from .plan import Plan
 
+_INSTALLED = (os.path.join(sys.prefix, ""), os.path.join(sys.base_prefix, ""))
+
 
 def modules(plan: Plan) -> List[Dict[str, str]]:
     """Every loaded module of the SDK, by its file below site-packages."""
@@ -44,6 +46,6 @@ def files(plan: Plan) -> List[str]:
     found = []
     for path in paths:
         full = os.path.normpath(path)
-        if full.startswith(root) and os.path.isfile(full):
+        if full.startswith(root) and not full.startswith(_INSTALLED) and os.path.isfile(full):
             found.append(full[len(root) :].replace(os.sep, "/"))
     return sorted(set(found))

@@ -14,7 +14,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, bodies, conduct, importing, lanes, probe, processes, pytests
+from . import audit, bodies, conduct, importing, lanes, patching, probe, processes, pytests
 from .adapters import openai_agents
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
@@ -50,6 +50,7 @@ class Recording:
             self._streams = None
             self._journal.lanes.current().frontier.append(plan.child["after"])
         lanes.install(self._journal.lanes)
+        patching.hide_everywhere()
         atexit.register(self._summarise)
         importing.finder.when_loaded(plan.package, self._imported)
         sys.meta_path.insert(0, importing.finder)
@@ -99,7 +100,7 @@ class Recording:
     def _end(self, code: Any, error: Optional[BaseException]) -> None:
         """Tell how the script ended, after the threads that Python waits for."""
         if error is not None:
-            error.__traceback__ = _scripts_own(error.__traceback__)
+            patching.clean(error)
             sys.excepthook(type(error), error, error.__traceback__)
         threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls here
         with watching("runs"):
@@ -153,11 +154,3 @@ def _status(code: Any) -> int:
     if code is None:
         return 0
     return code & 0xFF if isinstance(code, int) else 1
-
-
-def _scripts_own(trace: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
-    """The traceback from the script's own first line on."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
-        trace = trace.tb_next
-    return trace

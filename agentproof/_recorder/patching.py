@@ -6,9 +6,11 @@ they came, and leave no line of their own in a traceback (`hide`). Standard libr
 
 import functools
 import inspect
+import os
 import sys
 import weakref
-from typing import Any, Callable, Iterator, List, Mapping, Tuple
+from types import TracebackType
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Set, Tuple
 
 
 def _ignore(part: str, error: BaseException) -> None:
@@ -30,11 +32,61 @@ replaced: List[Tuple[Any, str, Any]] = []
 def hide(error: BaseException) -> None:
     """Take the calling frame's own line out of `error`'s traceback; a bare `raise` adds none again.
 
-    On CPython 3.10 a bare `raise` restores the line.
+    On CPython 3.10 a bare `raise` restores the line; there `hide_everywhere` has to do.
     """
     trace = error.__traceback__
     if trace is not None and trace.tb_frame is sys._getframe(1):
         error.__traceback__ = trace.tb_next
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def is_own(frame: Any) -> bool:
+    """True for a frame of the recorder's code."""
+    return bool(frame.f_code.co_filename.startswith(_HERE))
+
+
+def clean(error: BaseException) -> None:
+    """Take every line of the recorder's out of an exception that is about to be shown."""
+    waiting = [error]
+    seen: Set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = _cleaned(one.__traceback__)
+        waiting += [each for each in (one.__cause__, one.__context__) if each is not None]
+        waiting += list(getattr(one, "exceptions", ()))
+
+
+def _cleaned(trace: Optional[TracebackType]) -> Optional[TracebackType]:
+    kept = []
+    while trace is not None:
+        if not is_own(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    following: Optional[TracebackType] = None
+    for each in reversed(kept):
+        each.tb_next = following
+        following = each
+    return following
+
+
+def hide_everywhere() -> None:
+    """CPython 3.10: leave the recorder's lines out of what the `traceback` module gives."""
+    if sys.version_info >= (3, 11):
+        return
+    import traceback
+
+    original = traceback.walk_tb
+
+    def walk_tb(tb: Any) -> Iterator[Tuple[Any, int]]:
+        return ((frame, line) for frame, line in original(tb) if not is_own(frame))
+
+    traceback.walk_tb = walk_tb
+    replaced.append((traceback, "walk_tb", walk_tb))
 
 
 def patch(owner: Any, name: str, make: Maker) -> bool:

@@ -32,9 +32,13 @@ def register(cls: type, fields: Callable[[Any], Dict[str, Any]]) -> None:
     _special[cls] = fields
 
 
-def encode(value: Any) -> Any:
-    """`value` as plain JSON data in the encoding above; it is copied, so later changes do not show."""
-    return _Encoder().encode(value, 0)
+def encode(value: Any, *, wire: Tuple[str, ...] = ()) -> Any:
+    """`value` as plain JSON data in the encoding above; it is copied, so later changes do not show.
+
+    Models whose module begins with one of `wire` are written as mappings: the same item may be held as
+    a dict or as a model, and that is no difference.
+    """
+    return _Encoder(wire).encode(value, 0)
 
 
 def class_name(cls: type) -> str:
@@ -64,7 +68,8 @@ def optional_text(value: Any) -> Any:
 
 
 class _Encoder:
-    def __init__(self) -> None:
+    def __init__(self, wire: Tuple[str, ...]) -> None:
+        self._wire = wire
         self._nodes = 0
         self._path: List[int] = []
 
@@ -115,6 +120,8 @@ class _Encoder:
             items.sort(key=lambda item: json.dumps(item, sort_keys=True))
             return {"$object": class_name(kind), "fields": {"items": items}}
         fields = _fields(value, kind)
+        if fields is not None and self._wire and kind.__module__.startswith(self._wire):
+            return self._mapping(fields, depth)
         return {"$opaque": class_name(kind)} if fields is None else self._object(kind, fields, depth)
 
     def _mapping(self, value: Dict[Any, Any], depth: int) -> Any:

@@ -50,12 +50,13 @@ def call_id_of(raw: Any) -> Optional[str]:
     return found
 
 
+_WIRE = ("openai.types.",)
+"""Where the models live that stand for items of the Responses API."""
+
+
 def plain_item(raw: Any) -> Any:
     """A raw item as a mapping, whether the SDK holds it as a dict or as a model."""
-    found = encode(raw)
-    if isinstance(found, dict) and "$object" in found:
-        return found["fields"]
-    return found
+    return encode(raw, wire=_WIRE)
 
 
 def item(found: Any) -> Dict[str, Any]:
@@ -118,7 +119,7 @@ def arguments_of(raw: Any) -> Any:
     for name in ("arguments", "input", "action", "operation"):
         value = read(raw, name)
         if value is not None:
-            return encode(value)
+            return plain_item(value)
     return None
 
 

@@ -46,7 +46,7 @@ def _request(model: Any, streamed: bool, args: Tuple[Any, ...], kwargs: Dict[str
         "model": type_name(model),
         "streamed": streamed,
         "instructions": encode(given.get("system_instructions")),
-        "input": encode(given.get("input")),
+        "input": facts.plain_item(given.get("input")),
         "tools": facts.names_of(given.get("tools")),
         "handoffs": facts.names_of(given.get("handoffs")),
         "handoff_filters": _filters(given.get("handoffs")),

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional
 from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, patch
-from ...values import encode, optional_text, text, type_name
+from ...values import optional_text, text, type_name
 from . import facts, hooks, models, sessions, states, tools, watch
 
 routing = False
@@ -96,7 +96,7 @@ def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool,
         tools.calls_of(found.label).resumed(snapshot)
         watch.begin_run(given)
     else:
-        fields["input"] = encode(given)
+        fields["input"] = facts.plain_item(given)
         fields["usage"] = facts.usage(getattr(context, "usage", None))
     fields["session_before"] = answers.get("session_before")
     journal().emit("run.started", fields, of_run=found.label)
@@ -158,7 +158,7 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
     fields: Dict[str, Any] = {"outcome": outcome}
     questions: Dict[str, Any] = {}
     if result is not None:
-        questions["input_list"] = lambda: encode(result.to_input_list())
+        questions["input_list"] = lambda: facts.plain_item(result.to_input_list())
         if watch.state_class is not None:
             questions["snapshot"] = lambda: states.made_of(result)
     if found.session is not None:

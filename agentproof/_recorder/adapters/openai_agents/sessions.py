@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...events import During, guarded, journal, paused
 from ...patching import hide, patch, patch_tree
-from ...values import encode, optional_text, type_name
+from ...values import optional_text, type_name
 from . import facts, tools, watch
 
 _inside: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
@@ -60,7 +60,7 @@ def _request(
         **_who(session),
         "operation": name,
         "by_sdk": by_sdk,
-        "items": encode(given.get("items")) if name == "add_items" else None,
+        "items": facts.plain_item(given.get("items")) if name == "add_items" else None,
     }
     if limit is None:
         limit = getattr(getattr(session, "session_settings", None), "limit", None)
@@ -88,7 +88,7 @@ def _used(request: Optional[Dict[str, Any]], result: Any, error: Optional[BaseEx
     if error is not None:
         fields["error"] = facts.error(error)
     elif request["operation"] in ("get_items", "pop_item"):
-        fields["result"] = encode(result)
+        fields["result"] = facts.plain_item(result)
     journal().emit("session.used", fields)
 
 
@@ -104,7 +104,7 @@ def see(session: Any) -> None:
 
 def contents_of(session: Any) -> Any:
     """A question for a forked child: what the session holds."""
-    return lambda: encode(tools.complete(lambda: _all_items(session)))
+    return lambda: facts.plain_item(tools.complete(lambda: _all_items(session)))
 
 
 def _all_items(session: Any) -> Any:

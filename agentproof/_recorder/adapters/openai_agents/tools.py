@@ -12,7 +12,7 @@ import json
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ... import snapshots
-from ...values import encode, optional_text, text
+from ...values import optional_text, text
 from . import facts
 
 _KINDS = {
@@ -215,5 +215,5 @@ def reported(item: Any) -> Optional[Dict[str, Any]]:
     }
     for field in ("arguments", "output", "error"):
         found = facts.read(item, field)
-        fields[field] = None if found is None else encode(found)
+        fields[field] = None if found is None else facts.plain_item(found)
     return fields
