@@ -198,12 +198,8 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
         members=("passed", None, f"{len(found.comparison.members)} files match the manifest"),
         encoding=("passed", None, "every file is in its one form"),
         signature=_worst(signature, inner, "signature", count),
-        environment=_worst(
-            ("passed", None, f"pinned in all {count} recordings"), inner, "environment", count
-        ),
-        source=_worst(
-            ("passed", None, f"of all {count} recordings is one that you hold"), inner, "source", count
-        ),
+        environment=_worst(("passed", None, f"{all_of} are pinned"), inner, "environment", count),
+        source=_worst(("passed", None, f"{all_of} are about a wheel that you hold"), inner, "source", count),
         claims=("passed", None, f"recomputed in {count} recordings, which give: {rows}".replace("_", " ")),
     )
     return report_on(outcomes, label=label, identity=found.bundle_id, signers=found.signers)
