@@ -78,10 +78,10 @@ class PublicKey:
         Raises:
             TrustError: another type of key, or not well formed.
         """
-        kind, _, rest = line.strip().partition(" ")
+        kind, encoded, *_ = [*line.split(None, 2), "", ""]
         if kind != KEY_TYPE:
             raise TrustError(f"a key of type {kind[:40]!r}; agentproof reads {KEY_TYPE}")
-        blob = _strict_base64(rest.strip().split(" ")[0])
+        blob = _strict_base64(encoded)
         if blob is None or blob[:-_RAW_LENGTH] != _TYPE_BLOB + struct.pack(">I", _RAW_LENGTH):
             raise TrustError(f"not a well-formed {KEY_TYPE} key: {line.strip()[:60]!r}")
         return cls(blob[-_RAW_LENGTH:])
@@ -276,6 +276,8 @@ def _pre_authentication(payload_type: str, payload: bytes) -> bytes:
 
 
 def _strict_base64(text: str) -> bytes | None:
+    if not text.isascii():
+        return None
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error:

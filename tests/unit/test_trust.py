@@ -42,6 +42,11 @@ def test_the_reader_names_the_principal_of_bare_keys() -> None:
     assert trust.judge(KEY, "recorded", NOW).principals == ("github:octocat",)
 
 
+def test_white_space_between_the_parts_may_be_a_tab() -> None:
+    kind, blob = KEY.line.split(" ")
+    assert _principals(f"a@b\t{kind}\t{blob}\tcomment") == ("a@b",)
+
+
 def test_comments_and_blank_lines_are_skipped() -> None:
     assert _principals(f"# who\n\n  a@b {KEY.line}\r\n") == ("a@b",)
 
@@ -111,6 +116,8 @@ def test_the_time_of_checking_may_be_given() -> None:
         (f'a@b valid-after="tomorrow" {KEY.line}', "is no time"),
         (f'a@b valid-after="20261332Z" {KEY.line}', "is no time"),
         ("ssh-ed25519 AAAA", "not a well-formed"),
+        ("ssh-ed25519", "not a well-formed"),
+        ("ssh-ed25519 \x80", "not a well-formed"),
         (KEY.line[:-4], "not a well-formed"),
         (f"{KEY.line}AAAA", "not a well-formed"),
         (f"reporters:1: x\n{KEY.line}\n", "neither a key line"),
