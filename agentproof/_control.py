@@ -49,8 +49,9 @@ def run_directory() -> Iterator[Path]:
 
 def _parent() -> Path:
     memory = Path("/dev/shm")  # noqa: S108  (a directory with a random name is made in it)
-    usable = memory.is_dir() and os.access(memory, os.W_OK | os.X_OK)
-    return memory if usable else Path(tempfile.gettempdir())
+    if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) and memory.stat().st_mode & stat.S_IXOTH:
+        return memory
+    return Path(tempfile.gettempdir())
 
 
 def sweep() -> int:

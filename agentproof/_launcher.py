@@ -29,6 +29,7 @@ import sys
 from ._confine import (
     NAMESPACES,
     PR_SET_CHILD_SUBREAPER,
+    PR_SET_DUMPABLE,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
     Kernel,
@@ -76,6 +77,9 @@ def main(plan: "Plan") -> int:
         os.close(ready_read)
         if namespace:
             _map_ids(init, plan)
+        if sys.platform == "linux":
+            # Nobody of this uid can trace it or open its memory. Not before the map: /proc is then root's.
+            kernel.prctl("dumpable", PR_SET_DUMPABLE, 0)
         os.write(ready_write, b"g")
     except StepError as error:
         _say(f"failed {error.step} {error.number}\n".encode())
@@ -199,6 +203,9 @@ def _init(kernel: Kernel, plan: "Plan", ready: int, report: int) -> "NoReturn":
         os.setsid()
         if plan["level"] == "namespace":
             enter_namespace(kernel, plan)
+        if sys.platform == "linux":
+            kernel.prctl("dumpable", PR_SET_DUMPABLE, 0)
+            kernel.prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
         os.umask(0o022)
         # The script's own signals to its group or session must not end its reaper.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -253,7 +260,6 @@ def _script(kernel: Kernel, plan: "Plan", report: int) -> "NoReturn":
         os.umask(0o022)
         _limit(plan["limits"])
         if linux:
-            kernel.prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
             _report(report, f"landlock {apply_landlock(kernel, plan)}")
         if plan["level"] != "audit-hook":
             init = os.getppid()

@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -41,9 +42,10 @@ class Limits:
 
     def resources(self, *, shared: int = 0) -> dict[str, int]:
         """As resource limits (getrlimit(2)); `shared` processes of the same user run already."""
+        linux = {"RLIMIT_AS": self.memory_bytes, "RLIMIT_NPROC": self.processes + shared}
         return {
-            "RLIMIT_AS": self.memory_bytes,
-            "RLIMIT_NPROC": self.processes + shared,
+            # macOS maps more than it uses, and how many processes a user has is not to be had cheaply.
+            **(linux if sys.platform == "linux" else {}),
             "RLIMIT_FSIZE": self.file_bytes,
             "RLIMIT_NOFILE": self.descriptors,
             "RLIMIT_CORE": 0,
