@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import _scratch, _seal
+from .errors import FormatError
 from .models._wire import Sha256, Text, Wire
 from .models.manifest import Date, Package, Platform, Target
 
@@ -51,7 +52,10 @@ def load(cache: Path, key: Key) -> Record | None:
     except OSError:
         return None
     data = _seal.unseal(sealed, what="lock")
-    record = Record.from_bytes(data) if data is not None else None
+    try:
+        record = Record.from_bytes(data) if data is not None else None
+    except FormatError:  # sealed by another version of this tool
+        return None
     return record if record is not None and record.key == key else None
 
 

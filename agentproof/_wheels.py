@@ -24,7 +24,7 @@ from typing import Final, Literal
 import platformdirs
 
 from . import _scratch, _seal
-from .errors import CannotDoError
+from .errors import CannotDoError, FormatError
 from .models._wire import Text, Wire
 
 OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built")
@@ -104,7 +104,10 @@ class WheelStore:
         except OSError:
             return None
         data = _seal.unseal(sealed, what=f"wheel {sha256}")
-        return Provenance.from_bytes(data) if data is not None else None
+        try:
+            return Provenance.from_bytes(data) if data is not None else None
+        except FormatError:  # sealed by another version of this tool
+            return None
 
     def add(self, source: Path | bytes, *, name: str, provenance: Provenance) -> Path:
         """Copy a wheel in under its own digest; a wheel once served by an index stays so.
