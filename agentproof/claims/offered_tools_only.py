@@ -47,10 +47,11 @@ def evaluate(evidence: Evidence) -> Outcome:
 def _pairs(run: Run) -> Iterator[tuple[ToolStarted, list[ModelCalled]]]:
     """Each start, with the requests whose answers made its call (scripted models use ids again)."""
     requests = {call.call: call for call in run.model_calls()}
-    made: dict[tuple[str | None, object], list[ModelCalled]] = {}
+    made: dict[tuple[str | None, str], list[ModelCalled]] = {}
     for answer, item in run.asked_calls():
-        if answer.call in requests:
-            made.setdefault((call_id_of(item), item.get("name")), []).append(requests[answer.call])
+        name = item.get("name")
+        if answer.call in requests and isinstance(name, str):
+            made.setdefault((call_id_of(item), name), []).append(requests[answer.call])
     for start in run.tools_started():
         if start.tool_kind in _KINDS and (start.call_id, start.tool) in made:
             yield start, made[start.call_id, start.tool]

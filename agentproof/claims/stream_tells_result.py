@@ -56,7 +56,7 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 
 def _misnamed(event: StreamItem, view: View) -> Finding | None:
-    kind = fields_of(event.item).get("type")
+    kind = str(fields_of(event.item).get("type"))
     if event.name not in _TYPES or kind not in _KNOWN or kind == _TYPES[event.name]:
         return None
     return _finding("misnamed", (event,), event.of_run, f"{kind} as {event.name}", view)
