@@ -29,17 +29,20 @@ def covers(decision: StateDecided, *, tool: str | None, call_id: str) -> bool:
     return decision.call_id == call_id or (is_sticky(decision) and tool is not None and decision.tool == tool)
 
 
-def last_decisions(line: StateLine, *, before: Event) -> dict[str, StateDecided]:
+def last_decisions(line: StateLine, view: View, *, before: Event) -> dict[str, StateDecided]:
     """For each call that was decided on this state before this event, the last decision on it.
 
-    A call is left out when a sticky decision the other way followed on its tool: which of the two
-    counts is the SDK's to say.
+    A call is left out when a sticky decision the other way followed on its tool (which of the two counts
+    is the SDK's to say), or when a decision on it stands beside the event in the partial order.
     """
-    last: dict[str, StateDecided] = {}
-    for one in line.decided_before(before):
-        if one.call_id is not None:
-            last[one.call_id] = one
-    return {call: one for call, one in last.items() if not _is_countered(one, line.decided_before(before))}
+    made = [one for one in line.accepted() if view.happens_before(one, before)]
+    beside = [one for one in line.accepted() if one not in made and not view.happens_before(before, one)]
+    last = {one.call_id: one for one in made if one.call_id is not None}
+    return {
+        call: one
+        for call, one in last.items()
+        if not _is_countered(one, made) and not any(covers(x, tool=one.tool, call_id=call) for x in beside)
+    }
 
 
 def _is_countered(decision: StateDecided, all_of_them: list[StateDecided]) -> bool:
@@ -48,12 +51,13 @@ def _is_countered(decision: StateDecided, all_of_them: list[StateDecided]) -> bo
 
 
 def holds_approval(line: StateLine, view: View, *, tool: str, call_id: str, by: Event) -> bool | None:
-    """Whether the state held an approval for this call by its own operations, or when it was born.
+    """Whether the state may have held an approval for this call by its own operations, or held one when it
+    was born.
 
     None: where the state came from was not seen.
     """
-    approvals = [one for one in line.decided_before(by) if one.decision == "approve"]
-    if any(covers(one, tool=tool, call_id=call_id) for one in approvals):
+    given = [one for one in line.accepted() if one.decision == "approve" and not view.happens_before(by, one)]
+    if any(covers(one, tool=tool, call_id=call_id) for one in given):
         return True
     if line.birth is None:
         return None

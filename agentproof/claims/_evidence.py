@@ -73,6 +73,24 @@ class View:
     def threads(self) -> Threads:
         return Threads(self.top, self.lineage, self.stores)
 
+    def overlaps(self, run: Run) -> bool:
+        """Whether another top-level run on the same session may have gone on at the same time."""
+        if run.started.session is None:
+            return False
+        store = self.stores.of(run.started.session)
+        for other in self.top:
+            if other is run or other.started.session is None:
+                continue
+            if self.stores.of(other.started.session) is store and not self._apart(run, other):
+                return True
+        return False
+
+    def _apart(self, run: Run, other: Run) -> bool:
+        return any(
+            first.ended is not None and self.happens_before(first.ended, second.started)
+            for first, second in ((run, other), (other, run))
+        )
+
     @cached_property
     def supplied(self) -> Counter[Key]:
         """The items that the script itself handed in, as often as it did: inputs of top-level runs, what it

@@ -25,9 +25,9 @@ class StateLine:
     runs: list[Run] = field(default_factory=list)
     """The runs that resumed it, in canonical order."""
 
-    def decided_before(self, moment: Event) -> list[StateDecided]:
-        """Its decisions that the SDK accepted and that stand before this event."""
-        return [one for one in self.decisions if one.error is None and one.seq < moment.seq]
+    def accepted(self) -> list[StateDecided]:
+        """Its decisions that the SDK accepted."""
+        return [one for one in self.decisions if one.error is None]
 
     def last_seen(self) -> int:
         """The last event that shows it alive."""

@@ -83,7 +83,7 @@ def _resumed(view: View) -> Iterator[Finding | None]:
         line = view.states[run.started.state] if run.started.state is not None else None
         if line is None:
             continue
-        for call, decision in last_decisions(line, before=run.started).items():
+        for call, decision in last_decisions(line, view, before=run.started).items():
             if decision.decision == "reject":
                 yield _rejected(run, call, decision, view)
             elif run.returned and _must_run(run, line, decision, view):

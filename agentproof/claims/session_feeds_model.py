@@ -1,9 +1,10 @@
 """What a session holds, its run is told; what a run leaves there, is its own.
 
 Rule: the first model input of a top-level run from fresh input holds every message, output and answered
-call that its session held before; and whatever the session holds beyond that afterwards is the run's input
-or an item of its result. Left out: sessions with a limit, runs whose configuration filters items or leaves
-them to a server, and for what is left there runs that raised or handed over with a filter.
+call that its session held before; and whatever the session holds beyond that afterwards is the run's
+input or an item of its result. Left out: sessions with a limit or that another run used at the same time,
+runs whose configuration filters items or leaves them to a server, and for what is left there runs that
+raised or handed over with a filter.
 
 Sites: items that a session held before, and those that it got.
 
@@ -33,6 +34,8 @@ def evaluate(evidence: Evidence) -> Outcome:
     judged: list[Finding | None] = []
     for run in view.top:
         if run.started.state is not None or filters_items(run) or run.started.session is None:
+            continue
+        if view.overlaps(run):
             continue
         judged += [*_fed(run, view), *_left(run, view)]
     return outcome(sites=len(judged), because=(finding for finding in judged if finding is not None))

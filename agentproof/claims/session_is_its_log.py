@@ -2,8 +2,8 @@
 
 Rule: reading a session gives what was added and not popped or cleared since, by all sessions over the same
 store; the last ones where a limit was given. `pop_item` gives the last of them, or nothing when there is
-nothing. Left out: sessions that compact or branch, and stores where an operation failed or that held
-something before the script began.
+nothing. Left out: sessions that compact or branch, and stores where an operation failed, where two
+went on in parallel, or that held something before the script began.
 
 Sites: reads and pops of stores of which the whole history was seen.
 
@@ -53,9 +53,13 @@ def evaluate(evidence: Evidence) -> Outcome:
 def _judged(store: Store, view: View) -> Iterator[Finding | None]:
     """One item for each read and pop; nothing after an operation that failed."""
     log = _Log()
+    before: SessionUsed | None = None
     for event in store.used:
         if event.error is not None or "ompact" in event.session_class:
             return
+        if before is not None and not view.happens_before(before, event):
+            return  # in parallel: which came first is not known
+        before = event
         match event.operation:
             case "add_items":
                 log.items += [key_of(item) for item in added_by(event)]

@@ -4,8 +4,9 @@ Rule: the top-level runs of both modes are compared in their order, where one wa
 streamed and both were given the same: how they ended, tools with arguments and outputs, handoffs,
 interruptions, final output, last agent, guardrail lists, new items, what the models were told, and the
 session afterwards. The comparison stops at the first run that differs, or that was given something
-else. Left out: usage, generated ids, timing, cancelled runs and streams that the consumer left, and
-after an input guardrail's tripwire what the model was asked (a race). It says that the modes differ,
+else. Left out: usage, generated ids, timing, cancelled runs and streams that the consumer left, runs
+that share a session at the same time, and after an input guardrail's tripwire what the model was asked
+(a race). It says that the modes differ,
 not which of them is wrong.
 
 Sites: pairs of runs that were compared.
@@ -52,7 +53,7 @@ def _compared(plain: View, streamed: View) -> Iterator[list[Finding]]:
             return
         if one.started.streamed == other.started.streamed:
             continue
-        if not (_is_over(one) and _is_over(other)):
+        if not (_is_over(one) and _is_over(other)) or plain.overlaps(one) or streamed.overlaps(other):
             return
         found = list(_differences(one, other, plain, streamed))
         yield found

@@ -217,3 +217,16 @@ def test_a_call_that_the_state_was_born_having_executed_need_not_run() -> None:
     script.decide(state)
     _resume(script, state, runs=False)
     assert evaluate(RULE, script.exit()).because == ()
+
+
+def test_a_decision_made_in_parallel_may_have_come_in_time() -> None:
+    script = Script()
+    state = _paused(script)
+    with script.lane() as running:
+        run = script.run(state=state)
+        script.tool(run, needs_approval=True)
+        script.end(run)
+    with script.lane() as deciding:
+        script.decide(state)
+    script.join(running, deciding)
+    assert evaluate(RULE, script.exit()).because == ()

@@ -236,6 +236,19 @@ def test_a_limited_or_filtered_session_is_not_judged_for_what_it_feeds() -> None
     assert evaluate("session-feeds-model", filtered).status == "not_observed"
 
 
+def test_two_runs_at_once_on_one_session_are_not_judged() -> None:
+    script = Script()
+    ends = []
+    for name in ("a", "b"):
+        with script.lane() as end:
+            run = script.run(session="D1", session_before=[], input=name)
+            script.model(run, name, message("done"))
+            script.end(run, session="D1", session_after=[message("a", "user"), message("b", "user")])
+        ends.append(end)
+    script.join(*ends)
+    assert evaluate("session-feeds-model", script.exit()).status == "not_observed"
+
+
 # usage-is-sum
 
 

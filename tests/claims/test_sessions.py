@@ -209,3 +209,13 @@ def test_nothing_is_judged_after_an_operation_that_failed() -> None:
     script.stores("D1", message("a", "user"), error={"type": "builtins:OSError", "message": ""})
     script.session("D1", "get_items", result=[message("a", "user")])
     assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
+
+
+def test_operations_in_parallel_have_no_order() -> None:
+    script = Script()
+    with script.lane() as one:
+        script.stores("D1", message("a", "user"))
+    with script.lane() as other:
+        script.session("D1", "get_items", result=[message("b", "user")])
+    script.join(one, other)
+    assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
