@@ -99,10 +99,13 @@ def read_mode(
     *,
     died: Outcome | None,
     kept: int,
+    most: int,
     why_unforked: str | None,
     paths: dict[str, str],
 ) -> RawRecording:
     """Read back one mode. `died` says how it was ended from outside, if it was.
+
+    A stream that was ended for its size counts `most` bytes: what it came to beyond is chance.
 
     Raises:
         RecorderError: a file is not what the recorder writes; file and line are named.
@@ -115,8 +118,8 @@ def read_mode(
     return RawRecording(
         mode=mode,
         events=events,
-        stdout=captured(control, f"{mode}.stdout", kept=kept),
-        stderr=captured(control, f"{mode}.stderr", kept=kept),
+        stdout=captured(control, f"{mode}.stdout", kept=kept, most=most),
+        stderr=captured(control, f"{mode}.stderr", kept=kept, most=most),
         outcome="ended" if ended else died or "killed",
         exit_code=(last.exit_code if last.exit_code is not None else _exit_code(events)) if ended else None,
         loaded=last.loaded,
@@ -128,14 +131,14 @@ def read_mode(
     )
 
 
-def captured(control: Path, name: str, *, kept: int) -> Captured:
-    """A stream's file; an absent one is an empty stream.
+def captured(control: Path, name: str, *, kept: int, most: int) -> Captured:
+    """The first `kept` bytes of a stream's file, of `most` at the most; an absent one is an empty stream.
 
     Raises:
         RecorderError: the file is of another kind.
     """
     data, size = read_member(control, name, limit=kept) or (b"", 0)
-    return Captured(data=data, size=size, truncated=size > len(data))
+    return Captured(data=data, size=min(size, most), truncated=size > len(data))
 
 
 def _read_end(control: Path, mode: Mode) -> _End | None:

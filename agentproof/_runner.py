@@ -303,12 +303,10 @@ class _Launch:
         first = launched.modes[0]
         why = unforked(launched.control)
         if not has_begun(launched.control, first) and not launched.died:
-            said = (
-                captured(launched.control, "start.stderr", kept=2**16).data.decode("utf-8", "replace").strip()
-            )
+            said = captured(launched.control, "start.stderr", kept=2**16, most=2**16).data
             raise RecorderError(
                 f"the recorder did not start (exit code {launched.report().exit_code}): "
-                f"{said[-1000:] or 'it said nothing'}"
+                f"{said.decode('utf-8', 'replace').strip()[-1000:] or 'it said nothing'}"
             )
         for mode in launched.modes:
             if mode != first and not has_begun(launched.control, mode):
@@ -320,6 +318,7 @@ class _Launch:
                     mode,
                     died=launched.died.get(mode),
                     kept=self.limits.output_kept,
+                    most=self.limits.output_bytes,
                     why_unforked=why,
                     paths=self._paths(launched, mode),
                 ),

@@ -227,7 +227,9 @@ END = b'{"loaded":[],"conduct":{},"files":[],"coverage":[]}'
 
 
 def read(control: Path, *, died: _readback.Outcome | None = None) -> _readback.RawRecording:
-    return _readback.read_mode(control, "as-written", died=died, kept=10, why_unforked=None, paths={})
+    return _readback.read_mode(
+        control, "as-written", died=died, kept=10, most=99, why_unforked=None, paths={}
+    )
 
 
 def test_a_mode_with_a_last_word_ended_by_itself(tmp_path: Path) -> None:
@@ -312,9 +314,9 @@ def test_a_planted_file_of_another_kind_is_not_read(tmp_path: Path, kind: str) -
 
 def test_a_stream_is_kept_up_to_its_cap_and_its_size_is_told(tmp_path: Path) -> None:
     (tmp_path / "as-written.stdout").write_bytes(b"0123456789abc")
-    found = _readback.captured(tmp_path, "as-written.stdout", kept=10)
+    found = _readback.captured(tmp_path, "as-written.stdout", kept=10, most=99)
     assert (found.data, found.size, found.truncated) == (b"0123456789", 13, True)
-    nothing = _readback.captured(tmp_path, "as-written.stderr", kept=10)
+    nothing = _readback.captured(tmp_path, "as-written.stderr", kept=10, most=99)
     assert (nothing.data, nothing.size, nothing.truncated) == (b"", 0, False)
 
 
