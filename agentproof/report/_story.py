@@ -4,6 +4,7 @@ Terminal, Markdown and HTML are three renderings of the same `Story`. Texts are 
 them in its own way.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,12 @@ from ..store import Bundle
 from ._text import visible
 from ._words import Tone, sentence, tone
 
+_HEAD_BYTES = 16_384
+# A script's docstring after its comments; the script is read, never parsed by Python.
+_DOCSTRING = re.compile(
+    r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
+    r"[rRuU]?(?:\"\"\"|'''|\"|')\s*(?P<line>[^\s\"'][^\n\"]{2,200}?)\s*(?:\"|'''|\n)"
+)
 MODES: tuple[Mode, ...] = ("as-written", "streamed")
 
 
@@ -145,8 +152,13 @@ class Story:
 
     @property
     def title(self) -> str:
-        """The reproduction's title, else the name of its file."""
-        return self.manifest.reproduction.title or self.manifest.reproduction.entry
+        """The reproduction's title, else the first line of its docstring, else the name of its file."""
+        reproduction = self.manifest.reproduction
+        if reproduction.title:
+            return reproduction.title
+        source = self.bundle.members[reproduction.entry][:_HEAD_BYTES].decode("utf-8", "replace")
+        found = _DOCSTRING.match(source)
+        return found["line"].strip() if found else reproduction.entry
 
     def telling(self, mode: Mode) -> Telling | None:
         return next((each for each in self.tellings if each.mode == mode), None)
@@ -248,25 +260,28 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
             states.setdefault(text, finding.state)
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             told = changes.setdefault(text, {})
-            change = _change(finding, tellings)
+            change = _change(claim, finding, tellings)
             if change is not None:
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
         yield Reason(text, states[text], tuple(changes[text].values()), tuple(found))
 
 
-def _change(finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
-    """The change at the finding's pointer: as the states have it, else as the finding says."""
+def _change(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
+    """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
+    it is what the one has and the other has not."""
+    before = ABSENT if finding.before is None else finding.before
+    after = ABSENT if finding.after is None else finding.after
     if finding.pointer is None:
-        return None
+        if claim.mode != "both" or (before is ABSENT and after is ABSENT):
+            return None
+        return Change(f"{finding.subject or 'value'}, as written and streamed", before, after)
     for ref in finding.events:
         telling = tellings.get(ref.mode)
         for look in telling.step(ref.seq).looks if telling else ():
             for change in look.changes if look.state == finding.state else ():
                 if change.pointer == finding.pointer:
                     return change
-    before = ABSENT if finding.before is None else finding.before
-    after = ABSENT if finding.after is None else finding.after
     return Change(finding.pointer, before, after)
 
 

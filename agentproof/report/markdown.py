@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..judge import explain_reason
-from ..models.events import Event, ModelCalled, RunEnded, ScriptEnded, ToolEnded, ToolStarted
+from ..models.events import Event, ModelCalled, RunEnded, RunStarted, ScriptEnded, ToolEnded, ToolStarted
 from ..store import short
 from ._markup import code, fence, length, prose
 from ._sides import change_lines
@@ -123,8 +123,7 @@ def _happened(story: Story) -> Iterator[str]:
     for telling in story.tellings[:1]:
         steps = [step for step in telling.steps if step.tone != "minor" or step.remarks]
         if len(steps) > _MAX_STEPS:
-            near = {step.seq + offset for step in steps if step.remarks for offset in (-2, -1, 0, 1)}
-            steps = [step for step in steps if step.seq in near][:_MAX_STEPS]
+            steps = _around(telling, steps)[:_MAX_STEPS]
         yield ""
         yield (
             "What happened, step by step (R… are runs, S… RunStates and Q… results, numbered as they first "
@@ -132,6 +131,17 @@ def _happened(story: Story) -> Iterator[str]:
         )
         yield ""
         yield fence("\n".join(_step_lines(steps, _depths(telling.parts))), "text")
+
+
+def _around(telling: Telling, steps: list[Step]) -> list[Step]:
+    """Of many steps those beside what decides a claim, with the beginnings of the runs that they are in."""
+    flagged = [step for step in steps if step.remarks]
+    near = {step.seq + offset for step in flagged for offset in (-2, -1, 0, 1)}
+    runs = {step.event.run for step in flagged}
+    starts = {
+        step.seq for step in telling.steps if isinstance(step.event, RunStarted) and step.event.run in runs
+    }
+    return [step for step in steps if step.seq in near | starts]
 
 
 def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[str]:
@@ -273,26 +283,29 @@ def _agreement(story: Story) -> str:
 
 
 def _traceback(story: Story) -> Iterator[str]:
-    telling = story.tellings[0] if story.tellings else None
     yield ""
     yield "### Traceback"
     yield ""
     end = next((event for event in _events(story) if isinstance(event, ScriptEnded)), None)
-    wrote = telling.output.get("stderr") if telling else None
-    if wrote is not None:
-        yield fence(as_text(wrote.text), "text", limit=6000)
-    elif end is not None and end.error is not None:
-        yield fence(describe_failure(end.error), "text")
+    wrote = story.tellings[0].output.get("stderr") if story.tellings else None
+    if end is None or (end.outcome == "exited" and not end.code):
+        yield "None; the script came to its end."
+    elif end.error is not None:
+        yield f"The script raised {code(describe_failure(end.error))}."
+    else:
+        outcome = end.outcome.replace("_", " ")
+        yield f"The script ended: {outcome}{f' with {end.code}' if end.code is not None else ''}."
     raised = [event for event in _events(story) if isinstance(event, RunEnded) and event.error is not None]
+    if raised:
+        yield ""
     for event in raised[:6]:
         if event.error is not None:
             yield f"- run {event.run} raised {code(describe_failure(event.error))}"
-    if wrote is None and not raised and (end is None or end.error is None):
-        how = f"it ended: {end.outcome.replace('_', ' ')}" if end else "its end was not recorded"
-        exited = end is not None and end.outcome == "exited"
-        yield (
-            f"None; the script came to its end (exit code {end.code})." if end and exited else f"None; {how}."
-        )
+    if wrote is not None:
+        yield ""
+        yield "It wrote to stderr:"
+        yield ""
+        yield fence(as_text(wrote.text), "text", limit=6000)
 
 
 def _steps(story: Story, left: int) -> Iterator[str]:
