@@ -120,12 +120,12 @@ def _sources(root: Path, without: frozenset[str]) -> Iterator[str]:
 _COMPILER: Final = """
 import importlib.util, os, py_compile, sys
 root, label = sys.argv[1:]
-for name in sys.stdin.read().split("\\0"):
+for name in filter(None, sys.stdin.read().split("\\0")):
     path = os.path.join(root, name)
     try:
         py_compile.compile(path, importlib.util.cache_from_source(path), label + "/" + name, doraise=True,
                            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    except (py_compile.PyCompileError, OSError, ValueError, RecursionError):
+    except (py_compile.PyCompileError, ValueError, RecursionError):
         pass  # a template, or of another Python: its importer would be told the same
 """
 

@@ -117,7 +117,8 @@ def _remove(item: Item, store: WheelStore) -> bool:
     try:
         if item.kind == "uv":
             # uv waits for its other processes there.
-            done = _index.run_uv(["cache", "clean", "--cache-dir", str(item.path)], seconds=_UV_SECONDS)
+            place = {"UV_CACHE_DIR": str(item.path)}
+            done = _index.run_uv(["cache", "clean"], environment=place, seconds=_UV_SECONDS)
             return done.returncode == 0
         if item.kind == "wheel":
             with _scratch.directory("aside", parent=store.root) as aside:

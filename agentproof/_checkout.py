@@ -115,7 +115,7 @@ def built(
             tree = replace(tree, identity={path: tree.identity(path) for path in tree.paths}.get)
         else:
             tree = git_tree(directory.name, _git.export(directory, commit, source))
-        wheel = _build(source, base / "dist", commit, interpreter, store.cache / "uv")
+        wheel = _build(source, base / "dist", commit, interpreter, store.cache)
         _hold_to_tree(wheel, tree)
         if not dirty:
             _keep(kept, wheel)
@@ -146,9 +146,13 @@ def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, ca
     done = _index.run_uv(
         [
             *("build", "--wheel", "--no-sources", "--out-dir", str(out)),
-            *("--python", str(interpreter.path), "--cache-dir", str(cache), str(source)),
+            *("--python", str(interpreter.path), str(source)),
         ],
-        environment={**settings.environment, "SOURCE_DATE_EPOCH": str(commit.time)},
+        environment={
+            **settings.environment,
+            **_index.uv_cache(cache),
+            "SOURCE_DATE_EPOCH": str(commit.time),
+        },
         seconds=_BUILD_SECONDS,
     )
     wheels = sorted(out.glob("*.whl")) if out.is_dir() else []

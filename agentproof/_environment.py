@@ -1,7 +1,8 @@
 """A fresh venv that holds exactly the locked wheels, and goes when it is no longer needed.
 
 Rules:
-1. uv installs from the store's hash-checked files, by copying, with its own cache and no index.
+1. uv installs from the store's hash-checked files, by copying, with a cache that no other tool uses and
+   no index.
 2. Every installed file is compared with the RECORD of its wheel, read from the wheel itself: uv does
    not hash its unpacked cache again.
 3. Nothing else stays: what the installer adds (RECORD with its own lines, INSTALLER, direct_url.json,
@@ -15,9 +16,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -59,32 +60,41 @@ def prepare(
     started = time.monotonic()
     sweep(store)
     with _scratch.directory("environment", parent=_places()[0], mode=0o755) as base:
-        wheels = _wheels(lock, store)
-        venv = base / "venv"
-        # A cache of our own: what other tools unpacked is none of our business.
-        files = _build(lock, wheels, venv, cache=store.cache / "uv", progress=progress)
-        site_packages = _site_packages(lock, venv)
-        pycache = base / "pycache"
-        pycache.mkdir()
-        python = venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        compiled = _bytecode.provide(
-            prefix=pycache,
-            site_packages=site_packages,
-            interpreter=lock.python,
-            packages=lock.packages,
-            cache=store.cache / "bytecode",
-            progress=progress,
-        )
-        if compiled:  # a new lock is what makes the caches grow
-            _cache.prune(store)
-        yield PreparedEnvironment(
-            python=python,
-            prefix=venv,
-            site_packages=site_packages,
-            pycache_prefix=pycache,
-            installed_files=files,
-            seconds=time.monotonic() - started,
-        )
+        try:
+            prepared = _prepared(lock, store, base, progress)
+        except OSError as error:
+            raise CannotDoError(
+                f"the environment cannot be built in {base.parent}: {error.strerror}", hint="make room there"
+            ) from error
+        yield replace(prepared, seconds=time.monotonic() - started)
+
+
+def _prepared(
+    lock: Lock, store: WheelStore, base: Path, progress: Callable[[str], None]
+) -> PreparedEnvironment:
+    venv = base / "venv"
+    files = _build(lock, _wheels(lock, store), venv, cache=store.cache, progress=progress)
+    site_packages = _site_packages(lock, venv)
+    pycache = base / "pycache"
+    pycache.mkdir()
+    compiled = _bytecode.provide(
+        prefix=pycache,
+        site_packages=site_packages,
+        interpreter=lock.python,
+        packages=lock.packages,
+        cache=store.cache / "bytecode",
+        progress=progress,
+    )
+    if compiled:  # a new lock is what makes the caches grow
+        _cache.prune(store)
+    return PreparedEnvironment(
+        python=_python(venv),
+        prefix=venv,
+        site_packages=site_packages,
+        pycache_prefix=pycache,
+        installed_files=files,
+        seconds=0,
+    )
 
 
 def sweep(store: WheelStore) -> int:
@@ -122,47 +132,55 @@ def _site_packages(lock: Lock, venv: Path) -> Path:
     return venv / "lib" / f"python{lock.python.minor}" / "site-packages"
 
 
+class _UvRefusesError(CannotDoError):
+    """uv could not create or fill the venv."""
+
+
 def _build(
     lock: Lock, wheels: tuple[_Ready, ...], venv: Path, *, cache: Path, progress: Callable[[str], None]
 ) -> int:
-    """Create and fill the venv; a poisoned cache of uv's is thrown away, once."""
-    _install(lock, wheels, venv, ["--cache-dir", str(cache)])
+    """Create and fill the venv; a damaged or poisoned cache of uv's is thrown away, once."""
+    kept = _index.uv_cache(cache)
     try:
-        return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
-    except _installed.DiffersError as difference:
-        progress(f"{difference.what}: building again without uv's cache")
-    # uv waits there for its other processes, which a plain removal would not.
-    _index.run_uv(["cache", "clean", "--cache-dir", str(cache)], seconds=_SECONDS)
+        return _installed_files(lock, wheels, venv, kept)
+    except (_installed.DiffersError, _UvRefusesError) as error:
+        progress(f"{error}: building again without uv's cache")
+    if "UV_CACHE_DIR" in kept:
+        # uv waits there for its other processes, which a plain removal would not.
+        _index.run_uv(["cache", "clean"], environment=kept, seconds=_SECONDS)
     remove_tree(str(venv))
-    _install(lock, wheels, venv, ["--no-cache"])
     try:
-        return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
+        return _installed_files(lock, wheels, venv, {"UV_NO_CACHE": "1"})
     except _installed.DiffersError as difference:
         raise CannotDoError(
             difference.what, hint="the wheel contradicts its own RECORD; it cannot be recorded"
         ) from difference
 
 
-def _install(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: list[str]) -> None:
-    python = venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    environment = {"UV_NO_CONFIG": "1", "UV_OFFLINE": "1", "UV_NO_INDEX": "1"}
+def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: Mapping[str, str]) -> int:
+    """Create and fill the venv, verify it, and count what was compared."""
     for what, arguments in (
-        ("create", ["venv", "--quiet", *cache, "--python", str(lock.python.path), str(venv)]),
+        ("create", ["venv", "--quiet", "--python", str(lock.python.path), str(venv)]),
         (
             "fill",
             [
-                *("pip", "install", "--quiet", *cache, "--python", str(python), "--no-index", "--no-deps"),
+                *("pip", "install", "--quiet", "--python", str(_python(venv)), "--no-index", "--no-deps"),
                 *("--offline", "--link-mode", "copy", "--no-compile-bytecode", "--no-verify-hashes"),
                 *(str(ready.path) for ready in wheels),
             ],
         ),
     ):
-        done = _index.run_uv(arguments, environment=environment, seconds=_SECONDS)
+        done = _index.run_uv(arguments, environment=cache, seconds=_SECONDS)
         if done.returncode != 0:
-            raise CannotDoError(
+            raise _UvRefusesError(
                 f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",
                 hint="is the disk full, or the interpreter damaged?",
             )
+    return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
+
+
+def _python(venv: Path) -> Path:
+    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def _places() -> list[Path]:

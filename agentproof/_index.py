@@ -100,6 +100,16 @@ def run_uv(
     )
 
 
+def uv_cache(cache: Path) -> dict[str, str]:
+    """uv's variables for a cache of its own below agentproof's; for none where that cannot be written."""
+    place = cache / "uv"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {"UV_NO_CACHE": "1"}
+    return {"UV_CACHE_DIR": str(place)} if os.access(place, os.W_OK) else {"UV_NO_CACHE": "1"}
+
+
 @cache
 def _uv() -> str:
     """The uv that comes with this installation."""

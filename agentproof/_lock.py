@@ -199,9 +199,7 @@ def _not_here(missing: Sequence[str], total: int) -> CannotDoError:
 
 def _made(job: _Job) -> Lock:
     """A new lock, with its wheels fetched, kept where it can be."""
-    resolver = _resolve.Resolver(
-        interpreter=job.interpreter, settings=job.settings, cache=job.store.cache / "uv"
-    )
+    resolver = _resolve.Resolver(interpreter=job.interpreter, settings=job.settings, cache=job.store.cache)
     if job.pins:
         pinned, target, day = _from_pins(job, resolver)
     else:

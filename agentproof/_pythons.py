@@ -120,7 +120,7 @@ def _satisfies(version: str, requires: SpecifierSet) -> bool:
 def _found_by_uv(request: str, *, why: str) -> Path:
     """Ask uv, with every version of pyenv un-hidden."""
     versions = _pyenv_versions()
-    environment = {"UV_CACHE_DIR": str(cache_root() / "uv")}
+    environment = _index.uv_cache(cache_root())
     if versions and not os.environ.get("PYENV_VERSION"):
         environment["PYENV_VERSION"] = ":".join(versions)
     done = _index.run_uv(

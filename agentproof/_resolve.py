@@ -124,12 +124,11 @@ class Resolver:
             [
                 *("pip", "compile", "-", "--format", "pylock.toml", "--generate-hashes", "--no-header"),
                 *("--no-annotate", "--only-binary", ":all:", "--no-sources"),
-                *("--cache-dir", str(self._cache)),
                 *("--python", str(self._interpreter.path), *options),
             ],
             stdin="\n".join(requirements) + "\n",
             files=files,
-            environment=self._settings.environment,
+            environment={**self._settings.environment, **_index.uv_cache(self._cache)},
             seconds=_SECONDS,
         )
 

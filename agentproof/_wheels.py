@@ -89,7 +89,10 @@ class WheelStore:
             CannotDoError: it is not here, or has changed.
         """
         path = self._path(sha256)
-        data = path.read_bytes() if path is not None else b""
+        try:
+            data = path.read_bytes() if path is not None else b""
+        except OSError:
+            path = None
         if path is None or hashlib.sha256(data).hexdigest() != sha256:
             raise CannotDoError(
                 f"the wheel store {self.root} holds no wheel of SHA-256 {sha256}",
@@ -244,6 +247,6 @@ def _digest(path: Path) -> str | None:
         with path.open("rb") as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
-    except FileNotFoundError:
+    except OSError:  # not there, or not readable: either way it has to be fetched
         return None
     return digest.hexdigest()

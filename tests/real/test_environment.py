@@ -3,6 +3,7 @@
 No index is asked: the wheels are made here and put into a store of the test's own.
 """
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _environment, _pythons
+from agentproof import _bytecode, _environment, _pythons
 from agentproof._environment import PreparedEnvironment, prepare
 from agentproof._lock import Lock
 from agentproof._wheels import Provenance, WheelStore
@@ -165,6 +166,42 @@ def test_a_file_added_to_uvs_cache_is_caught(lock: Lock, store: WheelStore) -> N
     (package.parent / "evil.pth").write_bytes(b"import sys; sys.exit('evil')\n")
     with prepare(lock, store) as environment:
         assert run(environment, IMPORT) == "good"
+
+
+def test_a_damaged_cache_of_uvs_costs_time_only(lock: Lock, store: WheelStore) -> None:
+    said: list[str] = []
+    with prepare(lock, store):
+        pass
+    damaged = [
+        _poison(store.cache / "uv", name, b"\xff\x00")
+        for name in ("METADATA", "*.rev", "*.msgpack", "*.http")
+    ]
+    assert sum(damaged)
+    with prepare(lock, store, progress=said.append) as environment:
+        assert run(environment, IMPORT) == "good"
+    assert any("building again" in line for line in said)
+
+
+def test_a_cache_that_uv_cannot_write_costs_time_only(lock: Lock, store: WheelStore) -> None:
+    (store.cache / "uv").write_bytes(b"a file where the directory should be")
+    with prepare(lock, store) as environment:
+        assert run(environment, IMPORT) == "good"
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(
+    lock: Lock, store: WheelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_bytecode, "_unpack", full)
+    for _ in range(2):  # the first one compiles
+        with contextlib.suppress(CannotDoError), prepare(lock, store):
+            pass
+    with pytest.raises(CannotDoError, match="No space left") as raised, prepare(lock, store):
+        pass
+    assert raised.value.hint
+    assert list((tmp_path / "environments").iterdir()) == []
 
 
 def test_a_wheel_changed_in_the_store_is_caught(lock: Lock, store: WheelStore) -> None:
