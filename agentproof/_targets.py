@@ -77,7 +77,7 @@ def parse_checkout(text: str, *, dirty: bool = False) -> Target:
 
 def _checkout_named(text: str) -> Target | None:
     # A directory may have an @ in its name; a revision never begins with a slash.
-    if Path(text).is_dir():
+    if text and Path(text).is_dir():
         return Target(text, checkout=Path(text).resolve())
     directory, at, revision = text.rpartition("@")
     if at and revision and Path(directory).is_dir():

@@ -1,0 +1,180 @@
+"""Matrices: jobs by content, results whatever the order, lost workers, failures that stop nothing."""
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentproof import matrix
+from agentproof._targets import parse_target
+from agentproof.compare import Options, Subject
+from agentproof.errors import CannotDoError, UsageError
+from agentproof.matrix import Job, Result, jobs_of, run_matrix
+from agentproof.store import WHEELS, Bundle, zip_bytes
+from tests import forge
+
+
+class Story:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def working(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, label: str, text: str) -> None:
+        self.lines.append(f"{label} {text}")
+
+
+class Inline(Executor):
+    """Runs a job when it is handed out, in this thread."""
+
+    def __init__(self, lose: Sequence[str] = ()) -> None:
+        self.lose = list(lose)
+        self.handed_out: list[str] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        (job,) = arguments
+        name = f"{job.row} {job.target}"
+        self.handed_out.append(name)
+        future: Future[Any] = Future()
+        if name in self.lose:
+            self.lose.remove(name)
+            future.set_exception(BrokenExecutor("the worker was killed"))
+        else:
+            future.set_result(function(job))
+        return future
+
+
+@pytest.fixture
+def recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run_job` gives a forged recording by the job's target."""
+
+    def thin(bundle: Bundle) -> bytes:
+        members = {path: data for path, data in bundle.members.items() if not path.startswith(WHEELS)}
+        return zip_bytes(Bundle(bundle.manifest, members))
+
+    made = {"0.20.0": thin(forge.draft().seal()), "0.21.0": thin(forge.draft(holds=True).seal())}
+
+    def run_job(job: Job) -> Result:
+        if job.target not in made:
+            return Result(None, f"the index has no {job.target} at /some/path", 0.5)
+        return Result(made[job.target], None, 1.0)
+
+    monkeypatch.setattr(matrix, "run_job", run_job)
+
+
+def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job]:
+    return [
+        Job(
+            name,
+            target,
+            {"reproduction.py": b""},
+            "reproduction.py",
+            (),
+            Options(),
+            f"openai-agents=={target}",
+        )
+        for name in names
+        for target in targets
+    ]
+
+
+def run(work: list[Job], output: Path, executor: Inline, story: Story) -> matrix.Finished:
+    return run_matrix(
+        work,
+        make_executor=lambda: executor,
+        workers=1,
+        output=output,
+        key=forge.REPORTER,
+        story=story,
+    )
+
+
+@pytest.mark.usefixtures("recordings")
+def test_each_row_is_compared_with_its_first_target(tmp_path: Path) -> None:
+    finished = run(jobs("one", "two"), tmp_path, Inline(), Story())
+    outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
+    assert outcomes == {"one": ["baseline", "fixed"], "two": ["baseline", "fixed"]}
+    document = json.loads((tmp_path / "matrix.json").read_bytes())
+    assert document["format"] == "agentproof/matrix"
+    assert len(list((tmp_path / "recordings").iterdir())) == 2
+
+
+@pytest.mark.usefixtures("recordings")
+def test_a_lost_worker_s_job_is_tried_again_and_the_bytes_are_the_same(tmp_path: Path) -> None:
+    run(jobs("one", "two"), tmp_path / "calm", Inline(), Story())
+    story, executor = Story(), Inline(lose=["one 0.21.0", "two 0.20.0"])
+    run(jobs("one", "two"), tmp_path / "rough", executor, story)
+    assert (tmp_path / "calm" / "matrix.json").read_bytes() == (
+        tmp_path / "rough" / "matrix.json"
+    ).read_bytes()
+    assert any(line.startswith("lost a worker died") for line in story.lines)
+
+
+@pytest.mark.usefixtures("recordings")
+def test_a_job_that_kills_every_worker_stops_the_matrix_by_name(tmp_path: Path) -> None:
+    with pytest.raises(CannotDoError, match=r"one on 0\.20\.0"):
+        run(jobs("one"), tmp_path, Inline(lose=["one 0.20.0"] * 3), Story())
+    assert not (tmp_path / "matrix.json").exists()
+
+
+@pytest.mark.usefixtures("recordings")
+def test_what_cannot_be_recorded_is_a_cell_without_paths_of_this_machine(tmp_path: Path) -> None:
+    finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Story())
+    cell = finished.rows[0].cells[1]
+    assert (cell.outcome, cell.failed) == ("not_recorded", "the index has no 9.9 at <path>")
+
+
+@pytest.mark.usefixtures("recordings")
+def test_no_more_jobs_than_the_window_are_handed_out_at_a_time(tmp_path: Path) -> None:
+    class Counting(Inline):
+        """Leaves each job to be done when somebody waits for it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.open: list[tuple[Future[Any], Any]] = []
+            self.most = 0
+
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+            self.open = [(future, result) for future, result in self.open if not future.done()]
+            future: Future[Any] = Future()
+            self.open.append((future, function(arguments[0])))
+            self.most = max(self.most, len(self.open))
+            if len(self.open) == 3:
+                for waiting, result in self.open:
+                    waiting.set_result(result)
+            return future
+
+    executor = Counting()
+    run(jobs("one", "two", "three"), tmp_path, executor, Story())
+    assert executor.most == 3
+
+
+def test_two_reproductions_of_one_name_are_refused(tmp_path: Path) -> None:
+    script = tmp_path / "reproduction.py"
+    script.write_text("pass\n")
+    subjects = [Subject("same", script=script), Subject("same", script=script)]
+    with pytest.raises(UsageError, match="two reproductions are named same"):
+        jobs_of(subjects, [parse_target("0.20.0")], [None], options=Options(), story=Story())
+
+
+def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
+    (tmp_path / "case").mkdir()
+    script = tmp_path / "case" / "reproduction.py"
+    script.write_text("pass\n")
+    (tmp_path / "case" / "data.json").write_text("{}")
+    (job, other) = jobs_of(
+        [Subject("case", script=script)],
+        [parse_target("0.20.0")],
+        ["3.11", "3.12"],
+        options=Options(),
+        story=Story(),
+    )
+    assert job.files == {"reproduction.py": b"pass\n", "data.json": b"{}"}
+    assert (job.row, other.row) == ("case on 3.11", "case on 3.12")
+    assert str(tmp_path) not in repr(job)
