@@ -3,7 +3,8 @@
 Rule: before a run ends by returning or raising, all that it began has ended: tools that gave an output,
 coroutines of the script that returned, model calls, and writes to a session. What the run did not wait
 for stands beside its end in the partial order, not before it. Left out: what runs in a thread, which
-nothing can stop; coroutines that were cancelled or gave nothing; and runs that were cancelled or left.
+nothing can stop; coroutines that were cancelled or gave nothing; runs that were cancelled or left; and
+those that an input guardrail stopped, for the model that races with it may go on.
 
 Sites: runs that returned or raised.
 
@@ -37,9 +38,16 @@ _NAMES = {
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every top-level run that ended by itself in the one trace."""
     view = evidence.view
-    ended = [run for run in view.top if run.ended is not None and run.ended.outcome in ("returned", "raised")]
+    ended = [run for run in view.top if _is_judged(run)]
     found = (finding for run in ended for finding in _violations(run, view))
     return outcome(sites=len(ended), because=found)
+
+
+def _is_judged(run: Run) -> bool:
+    end = run.ended
+    if end is None or end.outcome not in ("returned", "raised"):
+        return False
+    return end.error is None or not end.error.type.endswith("InputGuardrailTripwireTriggered")
 
 
 def _violations(run: Run, view: View) -> Iterator[Finding]:

@@ -152,6 +152,16 @@ def test_a_cancelled_run_is_not_observed() -> None:
     assert evaluate("nothing-after-end", script.exit()).status == "not_observed"
 
 
+def test_the_model_that_races_with_an_input_guardrail_may_go_on() -> None:
+    script = Script()
+    run = script.run()
+    with script.lane():
+        script.model(run, "go", message("late"))
+    error = {"type": "agents.exceptions:InputGuardrailTripwireTriggered", "message": ""}
+    script.end(run, "raised", error=error)
+    assert evaluate("nothing-after-end", script.exit()).status == "not_observed"
+
+
 # failed-run-span-error
 
 
