@@ -1,7 +1,7 @@
 """Every command that a page of the documentation shows as run is run, and prints what the page shows.
 
 A `console` block is a session: lines that begin with `$ ` are run in one directory a page, the others must
-be printed in that order. `…` stands for anything; `# exit 6` after a command for its exit code, which is 0
+be printed in that order, however indented. `…` stands for anything; `# exit 6` after a command for its exit code, which is 0
 otherwise. A `python NAME` block is a file. Blocks of any other kind are not run.
 """
 
@@ -146,6 +146,6 @@ def _run(command: Command, place: Path, environment: dict[str, str]) -> None:
     printed = iter(done.stdout.splitlines())
     for line in command.shown:
         if line.strip() != "…":
-            pattern = re.compile(".*".join(map(re.escape, line.rstrip().split("…"))))
-            found = any(pattern.fullmatch(each.rstrip()) for each in printed)
+            pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))
+            found = any(pattern.fullmatch(each.strip()) for each in printed)
             assert found, f"not printed (in this order): {line}\n$ {command.text}\n{done.stdout}"

@@ -1,0 +1,110 @@
+"""Bundles as regression tests; what is recorded on the target is made here, not by a real recording."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentproof import _pytest_plugin
+from agentproof.errors import CannotDoError
+from agentproof.store import Bundle, write_directory, zip_bytes
+from tests.forge import draft
+
+pytest_plugins = ["pytester"]
+
+ON = ("-p", "agentproof._pytest_plugin", "--agentproof-target", "0.21.0", "-p", "no:cacheprovider")
+
+
+def a_store(root: Path) -> None:
+    """Two bundles of one reproduction, and one of another."""
+    for version, holds in (("0.20.0", False), ("0.21.0", True)):
+        place = root / "bundles" / "leak" / version
+        write_directory(draft(holds=holds).seal(), place, wheels=root / "bundles" / "wheels")
+    other = draft(holds=True)
+    other.files["reproduction.py"] += b"# another one\n"
+    write_directory(
+        other.judged().seal(), root / "bundles" / "other" / "0.20.0", wheels=root / "bundles" / "wheels"
+    )
+
+
+def record_as(monkeypatch: pytest.MonkeyPatch, bundle: Bundle | Exception) -> list[str]:
+    """Have every recording give this; tells the targets that were asked for."""
+    asked: list[str] = []
+
+    def record_on(_subject: object, target: str) -> Bundle:
+        asked.append(target)
+        if isinstance(bundle, Exception):
+            raise bundle
+        return bundle
+
+    monkeypatch.setattr(_pytest_plugin, "record_on", record_on)
+    return asked
+
+
+def test_a_violation_on_the_target_fails_in_the_words_of_its_claims(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_store(pytester.path)
+    asked = record_as(monkeypatch, draft().seal())
+    done = pytester.runpytest_inprocess(*ON, "bundles")
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*leak on 0.21.0*",
+            "violated on openai-agents 0.20.0",
+            "approval-respected (as-written): tool pay ran for call_1; the resumed state S2 held no approval",
+            "state-integrity (as-written): S2 changed while only S1 was decided at /context/approvals/*",
+        ]
+    )
+    assert asked == ["0.21.0", "0.21.0"]
+
+
+def test_a_reproduction_that_holds_on_the_target_passes_once_for_all_its_bundles(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_store(pytester.path)
+    record_as(monkeypatch, draft(holds=True).seal())
+    pytester.runpytest_inprocess(*ON, "bundles").assert_outcomes(passed=2)
+
+
+def test_a_zip_is_collected_too_and_a_recording_that_cannot_be_made_says_why(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pytester.path / "x.agentproof.zip").write_bytes(zip_bytes(draft().seal()))
+    record_as(monkeypatch, CannotDoError("no such release", hint="name another"))
+    done = pytester.runpytest_inprocess(*ON)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["could not be recorded on 0.21.0: no such release", "next: name another"])
+
+
+def test_a_broken_bundle_is_an_error_not_a_pass(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = draft()
+    broken.manifest["evidence_id"] = "0" * 64
+    (pytester.path / "x.agentproof.zip").write_bytes(zip_bytes(broken.seal()))
+    record_as(monkeypatch, draft(holds=True).seal())
+    done = pytester.runpytest_inprocess(*ON)
+    done.assert_outcomes(errors=1)
+
+
+def test_without_the_option_nothing_is_collected_and_nothing_heavy_is_imported(
+    pytester: pytest.Pytester,
+) -> None:
+    a_store(pytester.path)
+    done = pytester.runpytest_inprocess(
+        "-p", "agentproof._pytest_plugin", "-p", "no:cacheprovider", "bundles"
+    )
+    done.assert_outcomes()
+    probe = (
+        "import sys, agentproof._pytest_plugin; print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", probe],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert loaded.stdout.strip() == ""
