@@ -1,42 +1,65 @@
 """The script, as it was written, reached its end: no assertion of its own failed.
 
 Rule: an AssertionError that leaves the script with a frame in the reproduction's own files is a
-violation. A clean exit holds. Any other end (another exception, a signal, a limit, a failure exit
-code) says nothing about the SDK by itself.
+violation; where pytest ran the reproduction's tests, so is each test that failed by an assertion (or by
+`pytest.fail` or `pytest.raises`). A clean exit holds. Any other end (another exception, a signal, a limit,
+a failure exit code, an error in a test's set-up) says nothing about the SDK by itself.
 
-Sites: the one end.
+Sites: the one end; or the tests that passed or failed by an assertion.
 
 Not observed: the script ended in another way, which the finding names; or its end was not seen.
 
-From: reporters' own assertions.
+From: reporters' own assertions, and openai/openai-agents-python#4414, whose regression test is one.
 """
 
-from ..models.events import Failure, ScriptEnded
+from ..models.events import Failure, Frame, ScriptEnded, TestEnded
 from ..models.manifest import Finding
-from ._evidence import Evidence
-from ._outcome import NOT_OBSERVED, Outcome, Scope
+from ._evidence import Evidence, View
+from ._outcome import MAX_FINDINGS, NOT_OBSERVED, Outcome, Scope
 
 NAME = "script-completed"
 VERSION = 1
 SCOPE: Scope = "as-written"
 NEEDS: frozenset[str] = frozenset()
 
+_ASSERTIONS = frozenset({"builtins:AssertionError", "_pytest.outcomes:Failed"})
+
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge the one end of the script."""
+    """Judge the end of the script, or of each of its tests."""
     view = evidence.view
+    tests = view.of(TestEnded)
+    if tests:
+        return _of_tests(tests, view)
     end = view.script_end
     if end is None:
         return NOT_OBSERVED
     if is_clean(end):
         return Outcome("holds", 1)
-    failed_assertion = end.outcome == "raised" and end.frames and _is_assertion(end.error)
+    failed = end.outcome == "raised" and _is_own_assertion(end.error, end.frames)
     finding = Finding(
-        code="assertion_failed" if failed_assertion else f"script_{end.outcome}",
+        code="assertion_failed" if failed else f"script_{end.outcome}",
         events=view.refs(end),
         subject=_told(end),
     )
-    return Outcome("violated", 1, (finding,)) if failed_assertion else Outcome("not_observed", 0, (finding,))
+    return Outcome("violated", 1, (finding,)) if failed else Outcome("not_observed", 0, (finding,))
+
+
+def _of_tests(tests: list[TestEnded], view: View) -> Outcome:
+    failed = [t for t in tests if t.outcome == "failed" and _is_own_assertion(t.error, t.frames)]
+    passed = [test for test in tests if test.outcome in ("passed", "xfailed")]
+    found = tuple(
+        Finding(
+            code="test_failed",
+            events=view.refs(test),
+            subject=test.test,
+            after=_error(test.error, test.frames),
+        )
+        for test in failed[:MAX_FINDINGS]
+    )
+    if failed:
+        return Outcome("violated", len(failed) + len(passed), found)
+    return Outcome("holds" if passed else "not_observed", len(passed))
 
 
 def is_clean(end: ScriptEnded) -> bool:
@@ -44,21 +67,31 @@ def is_clean(end: ScriptEnded) -> bool:
     return end.outcome == "exited" and not end.code
 
 
-def _is_assertion(error: Failure | None) -> bool:
-    return error is not None and "builtins:AssertionError" in (error.type, *error.bases)
+def _is_own_assertion(error: Failure | None, frames: tuple[Frame, ...]) -> bool:
+    return error is not None and bool(frames) and not _ASSERTIONS.isdisjoint((error.type, *error.bases))
 
 
 def _told(end: ScriptEnded) -> str:
     if end.error is None:
         return f"exit code {end.code}" if end.code is not None else end.outcome
-    name = end.error.type.rpartition(":")[2]
-    message = end.error.message if isinstance(end.error.message, str) else ""
-    place = f" at {end.frames[-1].file}:{end.frames[-1].line}" if end.frames else ""
+    return _error(end.error, end.frames)
+
+
+def _error(error: Failure | None, frames: tuple[Frame, ...]) -> str:
+    if error is None:
+        return "failed"
+    name = error.type.rpartition(":")[2]
+    message = error.message if isinstance(error.message, str) else ""
+    place = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
     return f"{name}{place}: {message[:200]}" if message else f"{name}{place}"
 
 
 def explain(finding: Finding) -> str:
-    """How the script ended."""
-    if finding.code == "assertion_failed":
-        return f"the script's own assertion failed: {finding.subject}"
-    return f"the script did not come to its end: {finding.subject}"
+    """How the script, or a test of it, ended."""
+    match finding.code:
+        case "assertion_failed":
+            return f"the script's own assertion failed: {finding.subject}"
+        case "test_failed":
+            return f"test {finding.subject} failed: {finding.after}"
+        case _:
+            return f"the script did not come to its end: {finding.subject}"

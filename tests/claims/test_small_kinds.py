@@ -69,6 +69,33 @@ def test_an_end_that_was_not_seen_is_not_observed() -> None:
     assert evaluate("script-completed", Script()).status == "not_observed"
 
 
+def _tests(*outcomes: tuple[str, str | None]) -> Script:
+    """pytest ran one test for each of these outcomes and errors."""
+    script = Script()
+    for number, (outcome, kind) in enumerate(outcomes):
+        name = f"test_x.py::test_{number}"
+        script.add("test.started", test=name)
+        error = {"type": kind, "message": "no"} if kind else None
+        frames = [{**FRAME, "file": "test_x.py"}] if kind else None
+        script.add("test.ended", test=name, outcome=outcome, error=error, frames=frames)
+    return script.exit(code=1 if any(outcome != "passed" for outcome, _ in outcomes) else 0)
+
+
+@pytest.mark.parametrize("kind", ["builtins:AssertionError", "_pytest.outcomes:Failed"])
+def test_each_test_that_fails_by_an_assertion_is_violated(kind: str) -> None:
+    script = _tests(("passed", None), ("failed", kind), ("failed", "builtins:KeyError"), ("error", kind))
+    name = kind.rpartition(":")[2]
+    assert told("script-completed", script) == [
+        f"test test_x.py::test_1 failed: {name} at test_x.py:7: no",
+    ]
+    assert evaluate("script-completed", script).sites == 2
+
+
+def test_tests_that_pass_hold_and_those_that_break_say_nothing() -> None:
+    assert evaluate("script-completed", _tests(("passed", None), ("skipped", None))).status == "holds"
+    assert evaluate("script-completed", _tests(("failed", "builtins:KeyError"))).status == "not_observed"
+
+
 # call-output-linkage
 
 
