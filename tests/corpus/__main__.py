@@ -79,8 +79,8 @@ def _healthy(studio: Studio, scripts: Iterable[Path], versions: Iterable[str], *
 def _cases(studio: Studio, found: Iterable[Case], *, show: bool) -> int:
     wrong: list[str] = []
     named = total = 0
-    print("| case | release | modes | recorder | printed as in case.json | violated |")
-    print("|---|---|---|---|---|---|")
+    print("| case | release | recorder | modes | printed as in case.json | verdict | violated |")
+    print("|---|---|---|---|---|---|---|")
     for case in found:
         total += 1
         on: dict[str, Recording] = {}
@@ -106,8 +106,8 @@ def _cases(studio: Studio, found: Iterable[Case], *, show: bool) -> int:
                 ]
             faults = f"{len(recording.faults())} faults" if recording.faults() else "no fault"
             print(
-                f"| {case.name} | {version} ({which}) | {_modes(recording)} | {faults} "
-                f"| {'yes' if as_told else 'NO'} | {_found(recording) or '-'} |",
+                f"| {case.name} | {version} ({which}) | {faults} | {_modes(recording)} "
+                f"| {'yes' if as_told else 'NO'} | {recording.judgement.verdict} | {_found(recording) or '-'} |",
                 flush=True,
             )
             print(f"  {case.name} {version}: {time.monotonic() - started:.1f} s", file=sys.stderr)
