@@ -107,7 +107,8 @@ def _cases(studio: Studio, found: Iterable[Case], *, show: bool) -> int:
             faults = f"{len(recording.faults())} faults" if recording.faults() else "no fault"
             print(
                 f"| {case.name} | {version} ({which}) | {faults} | {_modes(recording)} "
-                f"| {'yes' if as_told else 'NO'} | {recording.judgement.verdict} | {_found(recording) or '-'} |",
+                f"| {'yes' if as_told else 'NO'} | {recording.judgement.verdict} "
+                f"| {_found(recording) or '-'} |",
                 flush=True,
             )
             print(f"  {case.name} {version}: {time.monotonic() - started:.1f} s", file=sys.stderr)
