@@ -6,9 +6,11 @@ Rules:
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
    clean end (or to the one that its author claims); else `inconclusive`. That the script completed is
    not enough to hold: it says nothing of the SDK by itself.
-3. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
+3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
+   stream, does not make the verdict `violated` by itself.
+4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
    the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-4. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
 import re
@@ -20,7 +22,7 @@ from .claims import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, chec
 from .claims.authored import parse_arguments, script_ended
 from .errors import BundleError, FormatError
 from .models._wire import Sha256
-from .models.events import NetworkRefused, SdkImported
+from .models.events import ModelCalled, NetworkRefused, SdkImported
 from .models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from .models.trace import Mode, Trace
 from .models.values import Value
@@ -29,6 +31,7 @@ REASONS: Mapping[str, str] = {
     "nothing_observed": "no claim had anything to judge",
     "no_run": "the script never ran an agent",
     "sdk_not_imported": "the script never imported the SDK",
+    "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
     "repeats_differ": "two recordings of the same script differ",
     "sdk_changed": "the script changed the SDK; --allow-sdk-changes judges it all the same",
@@ -211,9 +214,11 @@ def _concluded(
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
-    if any(result.status == "violated" for result in results):
+    synthetic = _modes_of_synthetic_streams(evidence)
+    violated = [result for result in results if result.status == "violated"]
+    if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
-    reasons: set[str] = set()
+    reasons: set[str] = {"synthetic_stream"} if violated else set()
     claimed_end = any(r.kind == script_ended.NAME and r.status == "holds" for r in results)
     if not claimed_end and not _came_to_its_end(evidence):
         reasons.add("script_failed")
@@ -222,6 +227,14 @@ def _concluded(
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
     return Judgement(verdict="holds", claims=results)
+
+
+def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
+    """The modes of claims that rest on a stream which we made from a plain answer."""
+    made = {
+        mode for mode, view in evidence.views.items() if any(call.synthetic for call in view.of(ModelCalled))
+    }
+    return frozenset({*made, "both"}) if made else frozenset()
 
 
 def _nothing(evidence: Evidence) -> str:

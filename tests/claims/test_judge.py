@@ -117,6 +117,14 @@ def test_a_failed_assertion_without_any_run_is_violated() -> None:
     assert judged(script).verdict == "violated"
 
 
+def test_no_verdict_rests_on_a_synthetic_stream_alone() -> None:
+    plain, streamed = _quiet(), _leaking("streamed")
+    streamed.add("model.called", run="R1", call="M9", model="m:M", streamed=True, input="", synthetic=True)
+    verdict = judged(plain.exit(), streamed.exit())
+    assert (verdict.verdict, verdict.reasons) == ("inconclusive", ("synthetic_stream",))
+    assert judged(_leaking().exit(), streamed).verdict == "violated"
+
+
 def test_claims_that_need_a_failed_part_are_not_observed_and_others_stay() -> None:
     script = _leaking()
     script.add("recorder.failed", part="hooks", error="KeyError")
