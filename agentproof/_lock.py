@@ -271,6 +271,11 @@ def _listed(constraints: Sequence[str]) -> Iterator[str]:
 
 
 def _default_day(job: _Job, uploaded: date | None) -> date:
+    given = job.wanted.given
+    if given is not None and given.origin.kind == "checkout":
+        # Between releases a version number stands for older code; the build was given the commit's time.
+        stamped = max(given.file.newest, uploaded or date.min)
+        return min(stamped + timedelta(days=1), _today())
     if uploaded is not None:
         return uploaded + timedelta(days=1)
     if job.wanted.given is not None:

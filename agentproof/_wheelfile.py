@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from email.parser import BytesParser
 from typing import Final
 
@@ -56,6 +57,8 @@ class WheelFile:
     unhashed: tuple[str, ...]
     """Paths that RECORD lists without a digest: itself and its signatures."""
     record_bytes: bytes
+    newest: date
+    """The day of the newest time stamp in the archive: of the commit, when a checkout's wheel was built."""
 
 
 def read_wheel(data: bytes, filename: str) -> WheelFile:
@@ -77,6 +80,7 @@ def read_wheel(data: bytes, filename: str) -> WheelFile:
             dist_info = _dist_info(archive, filename, canonicalize_name(named))
             raw = _read(archive, f"{dist_info}/METADATA", filename)
             record_bytes = _read(archive, f"{dist_info}/RECORD", filename)
+            newest = max(info.date_time[:3] for info in archive.infolist())
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise UsageError(f"{filename}: a damaged wheel ({error})") from error
     metadata = _metadata(raw, filename)
@@ -97,7 +101,15 @@ def read_wheel(data: bytes, filename: str) -> WheelFile:
         record=record,
         unhashed=unhashed,
         record_bytes=record_bytes,
+        newest=_day(newest),
     )
+
+
+def _day(stamp: tuple[int, ...]) -> date:
+    try:
+        return date(*stamp[:3])
+    except ValueError:  # an archive may say month 0
+        return date(1980, 1, 1)
 
 
 def _dist_info(archive: zipfile.ZipFile, filename: str, name: str) -> str:

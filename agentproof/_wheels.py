@@ -32,6 +32,7 @@ OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built")
 
 _PROVENANCE: Final = "provenance"
 _CHUNK: Final = 2**20
+_ATTEMPTS: Final = 20
 
 
 def cache_root() -> Path:
@@ -151,21 +152,34 @@ class WheelStore:
         sha256 = _digest(incoming.path)
         if sha256 is None:
             raise RuntimeError(f"nothing was written to {incoming.path}")
-        final = self.root / sha256
-        known = self.provenance(sha256)
-        if self.get(sha256) is not None:
-            if provenance.origin == "index" and known != provenance:
-                _scratch.write(final / _PROVENANCE, _sealed(provenance, sha256))
+        incoming.path.chmod(0o644)
+        incoming.path.with_name(_PROVENANCE).write_bytes(_sealed(provenance, sha256))
+        for _ in range(_ATTEMPTS):
+            stored = self.get(sha256)
+            if stored is not None:
+                break
+            self._place(incoming.path.parent, self.root / sha256)
         else:
-            incoming.path.chmod(0o644)
-            incoming.path.with_name(_PROVENANCE).write_bytes(_sealed(provenance, sha256))
-            incoming.path.parent.chmod(0o755)
-            _replace_directory(incoming.path.parent, final)
-        incoming.sha256 = sha256
-        stored = self._path(sha256)
-        if stored is None:  # pruned in this very moment
-            raise CannotDoError(f"the wheel store {self.root} lost {sha256}", hint="run again")
-        incoming.stored = stored
+            raise CannotDoError(f"the wheel store {self.root} does not keep {sha256}", hint="run again")
+        if provenance.origin == "index" and self.provenance(sha256) != provenance:
+            _scratch.write(stored.with_name(_PROVENANCE), _sealed(provenance, sha256))
+        incoming.sha256, incoming.stored = sha256, stored
+
+    def _place(self, entry: Path, final: Path) -> None:
+        """Try to put an entry where nothing good is: nothing, a damaged one, or by now another process's."""
+        try:
+            os.rename(entry, final)
+        except OSError:
+            if not final.exists():
+                raise
+            # A directory cannot be replaced while it has entries, so it is moved aside; next time round
+            # the place is empty, or another process has filled it.
+            with (
+                _scratch.directory("aside", parent=self.root) as aside,
+                contextlib.suppress(FileNotFoundError),
+            ):
+                if self.get(final.name) is None:
+                    os.rename(final, aside / "old")
 
     def _path(self, sha256: str) -> Path | None:
         if len(sha256) != 64 or not sha256.isalnum():
@@ -220,25 +234,6 @@ class Incoming:
 
 def _sealed(provenance: Provenance, sha256: str) -> bytes:
     return _seal.seal(provenance.to_bytes(), what=f"wheel {sha256}") or b""
-
-
-def _replace_directory(source: Path, final: Path) -> None:
-    """Rename a directory over one that may be there: absent, damaged, or just made by another process."""
-    for _ in range(3):
-        try:
-            os.rename(source, final)
-        except OSError:
-            if not final.exists():
-                raise
-            # Move the damaged one aside first: a directory cannot be replaced while it has entries.
-            with (
-                _scratch.directory("aside", parent=final.parent) as aside,
-                contextlib.suppress(FileNotFoundError),
-            ):
-                os.rename(final, aside / "old")
-        else:
-            return
-    raise CannotDoError(f"cannot replace {final}", hint="run again")
 
 
 def _digest(path: Path) -> str | None:

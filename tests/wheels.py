@@ -17,12 +17,13 @@ def make_wheel(
     record: Mapping[str, str] | None = None,
     without: tuple[str, ...] = (),
     unlisted: Mapping[str, bytes] | None = None,
+    stamp: tuple[int, int, int, int, int, int] = (2020, 1, 1, 0, 0, 0),
 ) -> tuple[str, bytes]:
     """A wheel's (file name, bytes).
 
     `files` are its contents (default: a package of one module); `metadata` more lines of METADATA;
     `record` replaces digests in RECORD; `without` leaves members out of the archive; `unlisted` are
-    members that RECORD does not name.
+    members that RECORD does not name; `stamp` is the time of all members.
     """
     dist = f"{name.replace('-', '_')}-{version}"
     info = f"{dist}.dist-info"
@@ -42,7 +43,7 @@ def make_wheel(
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in members.items():
             if path not in without:
-                archive.writestr(zipfile.ZipInfo(path, (2020, 1, 1, 0, 0, 0)), data)
+                archive.writestr(zipfile.ZipInfo(path, stamp), data)
     return f"{dist}-{tag}.whl", buffer.getvalue()
 
 

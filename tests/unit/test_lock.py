@@ -284,6 +284,23 @@ def test_the_origin_of_a_built_wheel_is_kept(index: _Index, store: WheelStore, t
 
 
 @pytest.mark.parametrize(
+    ("stamp", "day"),
+    [
+        ((2026, 9, 3, 1, 2, 4), "2026-09-04"),
+        ((2020, 1, 1, 0, 0, 0), "2026-08-12"),
+        ((2107, 1, 1, 0, 0, 0), None),
+    ],
+)
+def test_a_checkouts_wheel_is_locked_as_of_its_commit_but_not_before_its_release(
+    index: _Index, store: WheelStore, tmp_path: Path, stamp: tuple[int, ...], day: str | None
+) -> None:
+    origin = Origin(kind="checkout", commit="c" * 40, tree="d" * 40)
+    wheel = _wheel_file(tmp_path, version="1.0", stamp=stamp)
+    locked = _lock.lock(wheel=wheel, origin=origin, interpreter=PYTHON, store=store)
+    assert locked.as_of == (day or datetime.now(UTC).date().isoformat())
+
+
+@pytest.mark.parametrize(
     ("make", "requirement", "words"),
     [
         ({"name": "other"}, "demo", "is other .*, not demo"),
