@@ -10,8 +10,11 @@ import re
 
 from ._text import clip, visible
 
-_PLAIN = re.compile(r"(?:[A-Za-z0-9 ,;'/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9])[-_](?=[A-Za-z0-9]))*")
-_LINKED = re.compile(r"www|http|\bGH-", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(?:[A-Za-z0-9 ,;'/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"
+    r"|(?<=[A-Za-z0-9])[-_](?=[A-Za-z0-9]))*"
+)
+_LINKED = re.compile(r"www|http|\bGH-|:[\w+-]+:", re.IGNORECASE)
 _BACKTICKS = re.compile(r"`+")
 
 

@@ -112,9 +112,10 @@ class Reason:
     """Why a claim came to its status: one sentence, and all that it is true of."""
 
     text: str
-    state: str | None
+    about: str | None
+    """What changed: a state, or the result of a run."""
     changes: tuple[Change, ...]
-    """In that state, with both values whole, for findings that have a pointer."""
+    """In it, with both values whole, for findings that have a pointer."""
     refs: tuple[EventRef, ...]
     """The events that it rests on, in every mode, each once."""
 
@@ -253,18 +254,18 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
     """One reason for each sentence; findings that differ in their pointer alone are one."""
     changes: dict[str, dict[str, Change]] = {}
     refs: dict[str, dict[EventRef, None]] = {}
-    states: dict[str, str | None] = {}
+    about: dict[str, str | None] = {}
     for claim in group:
         for finding in claim.because:
             text = claims.explain(claim, finding)
-            states.setdefault(text, finding.state)
+            about.setdefault(text, finding.state or (f"result of {finding.run}" if finding.run else None))
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             told = changes.setdefault(text, {})
             change = _change(claim, finding, tellings)
             if change is not None:
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
-        yield Reason(text, states[text], tuple(changes[text].values()), tuple(found))
+        yield Reason(text, about[text], tuple(changes[text].values()), tuple(found))
 
 
 def _change(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:

@@ -108,7 +108,7 @@ def _difference(story: Story) -> Iterator[str]:
     for reason in reasons[:_MAX_REASONS]:
         shown = reason.changes[: _MAX_CHANGES if reason is reasons[0] else 2]
         for change in shown:
-            lines.append(f"@@ {reason.state or ''} {change.pointer} @@")
+            lines.append(f"@@ {reason.about or ''} {change.pointer} @@")
             lines += [f"{sign}{line}" for sign, line in change_lines(change, limit=16)]
         if len(reason.changes) > len(shown):
             lines.append(f"@@ and {len(reason.changes) - len(shown)} more places @@")

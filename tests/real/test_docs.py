@@ -1,8 +1,8 @@
 """Every command that a page of the documentation shows as run is run, and prints what the page shows.
 
 A `console` block is a session: lines that begin with `$ ` are run in one directory a page, the others must
-be printed in that order, however indented. `…` stands for anything; `# exit 6` after a command for its exit code, which is 0
-otherwise. A `python NAME` block is a file. Blocks of any other kind are not run.
+be printed in that order, however indented. `…` stands for anything; `# exit 6` after a command for its exit
+code, which is 0 otherwise. A `python NAME` block is a file. Blocks of any other kind are not run.
 """
 
 import hashlib

@@ -75,6 +75,36 @@ def test_a_violated_claim_is_told_once_for_both_modes_with_its_whole_change() ->
     assert {ref.mode for ref in reason.refs} == {"as-written", "streamed"}
 
 
+def test_what_the_modes_differ_in_is_told_with_both_sides() -> None:
+    parted = draft()
+    for event in parted.traces["streamed"]["events"]:
+        if event["kind"] == "run.ended" and event["run"] == "R2":
+            event["final_output"] = "Not paid."
+    story = tell(checked(parted.judged().seal()))
+    claim = next(claim for claim in story.violated if claim.id == "stream-parity")
+    changes = [change for reason in claim.reasons for change in reason.changes]
+    assert ("final output, as written and streamed", "Paid.", "Not paid.") in [
+        (change.pointer, change.before, change.after) for change in changes
+    ]
+    assert '-"Paid."\n+"Not paid."' in render_issue(story, attachment="x.zip")
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ('"""What goes wrong.\n\nMore."""\n', "What goes wrong."),
+        ("# a comment\n\nr'''It's lost.'''\n", "It's lost."),
+        ("import agents\n", "reproduction.py"),
+    ],
+)
+def test_a_reproduction_without_a_title_is_called_by_its_docstring(source: str, title: str) -> None:
+    plain = draft()
+    plain.files["reproduction.py"] = source.encode()
+    for field in ("title", "reference"):
+        del plain.manifest["reproduction"][field]
+    assert tell(checked(plain.judged().seal())).title == title
+
+
 def test_runs_are_branches_and_what_is_outside_of_them_is_not() -> None:
     parts = a_story().tellings[0].parts
     runs = [part.run for part in parts if isinstance(part, Branch)]
@@ -177,7 +207,7 @@ def test_prose_is_plain_text_or_one_code_span(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["@octocat", "see www.example.com", "https://example.com", "a#1", ":tada:", "GH-12"]
+    "text", ["@octocat", "see www.example.com", "https://example.com", "a#1", ":tada:", "a:tada:b", "GH-12"]
 )
 def test_what_github_would_link_is_no_plain_prose(text: str) -> None:
     assert prose(text) == f"`{text}`"
