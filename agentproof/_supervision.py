@@ -16,7 +16,7 @@ from ._isolation import Report
 from ._readback import Outcome, has_begun, has_ended
 from .models.trace import Mode
 
-_TICK = 0.05
+_TICK = 0.1
 _STOP = b"k"
 
 

@@ -394,7 +394,7 @@ while True:
         over.set()
         counter.join()
     assert run.repeats[0]["as-written"].outcome in {"timed_out", "killed"}
-    # Where the script is the host's uid 0 the bound is enforced by looking, 20 times a second.
+    # Where the script is the host's uid 0 the bound is enforced by looking, 10 times a second.
     assert 2 < most < (60 if run.isolation.user == "dropped" or os.geteuid() != 0 else 5000)
     assert processes_of(f"agentproof-tmp-run-{os.getpid()}-") == []
 

@@ -209,15 +209,23 @@ def test_a_process_left_in_an_abandoned_directory_is_ended(
     dead.wait()
     abandoned = tmp_path / f"agentproof-tmp-run-{dead.pid}-x"
     abandoned.mkdir()
-    left = subprocess.Popen(
-        ["/bin/sleep", "600"], env={"PATH": "/usr/bin:/bin", "HOME": f"{abandoned}/1/home"}
-    )
-    try:
-        assert _control.sweep() == 1
-        assert left.wait(10) == -9
-    finally:
-        left.kill()
-        left.wait()
+    with subprocess.Popen(
+        ["/bin/cat"],
+        env={"PATH": "/usr/bin:/bin", "HOME": f"{abandoned}/1/home"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    ) as left:
+        assert left.stdin is not None
+        assert left.stdout is not None
+        # Until it answers, the kernel may not show its environment yet.
+        left.stdin.write(b"x")
+        assert left.stdout.read(1) == b"x"
+        try:
+            assert _control.sweep() == 1
+            assert left.wait(10) == -9
+        finally:
+            left.kill()
 
 
 # ---- what the recorder wrote
