@@ -176,6 +176,10 @@ def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: 
                 f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",
                 hint="is the disk full, or the interpreter damaged?",
             )
+        if what == "create":
+            # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.
+            for entry in os.scandir(_site_packages(lock, venv)):
+                os.unlink(entry.path)
     return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
 
 
