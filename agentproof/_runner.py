@@ -165,7 +165,13 @@ class _Launch:
             *self._python.trees,
         )
         private = _sandbox.closed_to_others(
-            (self.environment.python, prefix, self.environment.site_packages, *self._python.trees),
+            (
+                self.environment.python,
+                prefix,
+                self.environment.site_packages,
+                self.environment.pycache_prefix,
+                *self._python.trees,
+            ),
             ancestors=self.choice.level != "namespace",
         )
         self._drops = _sandbox.free_id() is not None and private is None

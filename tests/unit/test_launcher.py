@@ -14,7 +14,7 @@ import pytest
 from agentproof import _sandbox
 from agentproof._isolation import Report
 from agentproof._sandbox import Level
-from tests.sandboxed import choice
+from tests.sandboxed import choice, probed
 
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
@@ -154,7 +154,7 @@ def test_an_unknown_machine_is_a_step_that_failed() -> None:
 
 
 @contextlib.contextmanager
-def launched(level: Level, base: Path, *command: str, readable: tuple[Path, ...] = ()) -> Iterator[int]:
+def launched(level: Level, base: Path, *command: str, beyond: _sandbox.Beyond | None = None) -> Iterator[int]:
     """A launcher that runs `command` with `base` as the run's directory; gives its report's descriptor."""
     (base / "work").mkdir()
     plan = _sandbox.launch_plan(
@@ -164,11 +164,11 @@ def launched(level: Level, base: Path, *command: str, readable: tuple[Path, ...]
         environment={"PATH": "/usr/bin:/bin"},
         directory=base / "work",
         streams=(base / "work" / "out", base / "work" / "err"),
-        readable=readable,
+        readable=(),
         writable=(base / "work",),
         limits={},
         user=None,
-        beyond=None,
+        beyond=beyond,
     )
     process = _sandbox.start(plan)
     assert process.stdin is not None
@@ -211,6 +211,19 @@ def test_a_step_that_the_kernel_refuses_is_named_and_nothing_runs(base: Path) ->
         told = read_report(report)
     assert told.failed is not None
     assert "/no/such/program" in told.failed
+
+
+@pytest.mark.parametrize("level", ["namespace", "seccomp"])
+def test_where_the_self_test_gets_through_nothing_is_run(level: Level, base: Path) -> None:
+    if probed(level).files == "none":
+        pytest.skip("this machine holds no files in")
+    choice(level)
+    reachable = _sandbox.Beyond(port=0, file=Path("/usr/bin/env"))
+    with launched(level, base, "/bin/sh", "-c", "echo run", beyond=reachable) as report:
+        told = read_report(report)
+    assert told.tested["files"] == "reached"
+    assert told.held(level) is not None
+    assert (base / "work" / "out").read_bytes() == b""
 
 
 @pytest.mark.parametrize("level", ["namespace", "seccomp", "audit-hook"])
