@@ -124,14 +124,14 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a zip of zeros": ("not_a_zip", lambda: bytes(MAX_BUNDLE_BYTES)),
     "a zip in a zip": ("no_manifest", lambda: stored_zip([("inner.agentproof.zip", ZIP)])),
     "a wheel that is a bomb": ("bad_wheel", lambda: _wheel(_stated_bomb())),
-    "a wheel that inflates to 100 MB": (
+    "a wheel that inflates to 40 MB": (
         "bad_record",
         lambda: _wheel(
             forge.wheel(
                 {
                     f"{INFO}/METADATA": b"Name: openai-agents\nVersion: 0.20.0\n",
-                    "agents/zeros.bin": bytes(100 * 2**20),
-                    f"{INFO}/RECORD": b"agents/zeros.bin,sha256=0000,104857600\n",
+                    "agents/zeros.bin": bytes(40 * 2**20),
+                    f"{INFO}/RECORD": b"agents/zeros.bin,sha256=0000,41943040\n",
                 },
                 record=False,
             )

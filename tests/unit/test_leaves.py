@@ -96,7 +96,7 @@ def _others(key: Any, value: Any) -> list[Any]:
     if isinstance(value, int):
         return [value + 1, GONE]
     text = str(value)
-    similar = [f"{text}x", text[:-1] + ("0" if text[-1] != "0" else "1")]
+    similar = [text[:-1] + ("0" if text[-1] != "0" else "1")]
     return [*ALTERNATIVES.get(str(key), []), *similar, GONE]
 
 
@@ -119,22 +119,23 @@ def _plain() -> forge.Draft:
     return draft
 
 
-DRAFTS = (_full(), _plain())
-
-
 def test_the_drafts_themselves_are_sound() -> None:
-    assert not any(map(_is_noticed, DRAFTS))
+    assert not any(map(_is_noticed, (_full(), _plain())))
 
 
 def test_every_leaf_of_a_manifest_is_bound_or_stated() -> None:
-    assert set().union(*map(_unnoticed, DRAFTS)) == STATED
+    unnoticed = (
+        _unnoticed(_full(), "") | _unnoticed(_plain(), "conduct") | _unnoticed(_plain(), "target.origin")
+    )
+    assert unnoticed == STATED
 
 
-def _unnoticed(original: forge.Draft) -> set[str]:
+def _unnoticed(original: forge.Draft, below: str) -> set[str]:
+    """The leaves below a path that may be changed without notice."""
     found: set[str] = set()
     tried: set[str] = set()
     for number, (where, _, key, value) in enumerate(_leaves(original.manifest)):
-        if where in tried or where.startswith("members"):
+        if where in tried or not where.startswith(below) or where.startswith("members"):
             continue  # members are listed anew by `seal`; `test_mutation` changes them
         tried.add(where)
         for other in _others(key, value):
