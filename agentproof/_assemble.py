@@ -12,6 +12,7 @@ from ._canonical import Canonical, agreement, canonicalise, generated_ids
 from ._lock import Lock
 from ._runner import RawRecording
 from ._secrets import Redactor, Wanted
+from .claims import read_claims
 from .errors import RecorderError, UsageError
 from .models import manifest, pylock
 from .models._wire import Sha256
@@ -116,6 +117,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
             conduct=conduct,
             isolation=recipe.isolation,
             coverage=coverage,
+            authored=read_claims(recipe.header.claims, modes=traces, path=recipe.entry),
         ),
         evidence_id=evidence_id(
             target_sha256=recipe.lock.target.sha256,
