@@ -146,11 +146,17 @@ def observe(
     story.done("ran", _ran_line(assembled.manifest, seconds))
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
-    _refuse_secrets(assembled, wanted)
+    refuse_secrets(assembled, conditions)
     return assembled
 
 
-def _refuse_secrets(assembled: Assembled, wanted: Wanted) -> None:
+def refuse_secrets(assembled: Assembled, conditions: Conditions) -> None:
+    """Refuse a recording that holds a secret.
+
+    Raises:
+        CannotDoError: it does; the places are named, never the secret.
+    """
+    wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
     files = [("manifest.json", assembled.bundle.manifest)]
     files += [
         (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")

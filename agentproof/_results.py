@@ -2,7 +2,7 @@
 
 Rules:
 1. A recording is kept under all that it depends on: every file that the script can see, its arguments,
-   the locked wheels, the exact Python, the recorder, the isolation, limits and repeats.
+   the locked wheels, the exact Python, our own code, the isolation, limits and repeats.
 2. It is kept unsigned and without wheels, as its one zip, sealed for this user. What does not open or
    does not parse is made again.
 3. Only whole recordings are kept. Whatever is interrupted loses what it was just making, nothing else.
@@ -13,6 +13,7 @@ Rules:
 import hashlib
 import tempfile
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from . import __version__, _isolation, _seal, _wheels
@@ -21,7 +22,6 @@ from ._control import copy_reproduction
 from ._files import write_atomic
 from ._lock import Lock
 from ._observe import Conditions, Reproduction
-from ._runner import recorder_archive
 from .errors import BundleError
 from .models._wire import Sha256, encode
 from .models.manifest import Manifest
@@ -80,8 +80,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         files = copy_reproduction(source.root, source.entry, Path(copy) / "root").files
     choice = _isolation.choose(conditions.require_isolation)
     document = {
-        "agentproof": __version__,
-        "recorder": _sha256(recorder_archive()),
+        "agentproof": _own_sources(),
         "files": {name: _sha256(data) for name, data in files.items()},
         "entry": source.entry,
         "arguments": list(source.arguments),
@@ -89,11 +88,22 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "target": lock.target.to_shape(),
         "python": str(lock.python.path),
         "isolation": [choice.level, choice.landlock],
-        "repeats": conditions.repeats,
-        "allow_sdk_changes": conditions.allow_sdk_changes,
-        "limits": {name: str(limit) for name, limit in asdict(conditions.limits).items()},
+        "conditions": {
+            name: str(part) for name, part in asdict(conditions).items() if name != "require_isolation"
+        },
     }
     return _sha256(encode(document))
+
+
+@cache
+def _own_sources() -> Sha256:
+    """The code that records and judges: between releases a version number does not tell it."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in ("cli", "report"):
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _sha256(data: bytes) -> Sha256:

@@ -15,7 +15,7 @@ from . import _lock, _pythons, _runner, _wheels, signing
 from ._assemble import Assembled
 from ._files import read_bounded, write_atomic
 from ._limits import MAX_WHEEL_BYTES
-from ._observe import Conditions, Reproduction, Story, observe, read_reproduction
+from ._observe import Conditions, Reproduction, Story, observe, read_reproduction, refuse_secrets
 from ._place import Place, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
 from ._wheelfile import read_wheel
@@ -116,6 +116,8 @@ def record_unsigned(request: Request, *, story: Story, results: ResultStore | No
     result = result_key(lock, reproduction, conditions)
     kept = results.get(result)
     if kept is not None:
+        # This machine may have other secrets by now.
+        refuse_secrets(kept, conditions)
         story.done("kept", "the same recording was made before")
         wheel = {f"wheels/{lock.target.wheel}": wheels.read(lock.target.sha256)}
         return Assembled(kept.manifest, Bundle(kept.bundle.manifest, {**kept.bundle.members, **wheel}))
