@@ -2,16 +2,19 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ._remove import remove_tree
 from ._wheelfile import Recorded, WheelFile
 
 _INSTALLERS_OWN: Final = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 """What an installer may write beside METADATA (PEP 376, PEP 610, uv)."""
+_INTERPRETER: Final = re.compile(r"pythonw?[0-9.]*(?:\.exe)?")
 _VENVS_OWN: Final = ("pyvenv.cfg",)
 
 
@@ -82,7 +85,9 @@ def _tidy(venv: Path) -> None:
     for name in (".gitignore", ".lock", "CACHEDIR.TAG"):
         venv.joinpath(name).unlink(missing_ok=True)
     for entry in os.scandir(venv / ("Scripts" if os.name == "nt" else "bin")):
-        if not entry.name.startswith("python"):
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(entry.path)
+        elif not _INTERPRETER.fullmatch(entry.name):
             os.unlink(entry.path)
 
 
@@ -123,4 +128,7 @@ def _interpreters(place: str, entry: os.DirEntry[str]) -> bool:
     """A venv's links: `bin/python*` to the base interpreter, `lib64` to `lib`."""
     if not entry.is_symlink():
         return False
-    return place.startswith("bin/python") or (place == "lib64" and os.readlink(entry.path) == "lib")
+    directory, _, name = place.rpartition("/")
+    return (directory == "bin" and _INTERPRETER.fullmatch(name) is not None) or (
+        place == "lib64" and os.readlink(entry.path) == "lib"
+    )

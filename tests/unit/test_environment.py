@@ -26,7 +26,8 @@ class _Venv:
         self.site.mkdir(parents=True)
         (top / "bin").mkdir()
         (top / "bin" / "python3.12").symlink_to("/usr/bin/python3.12")
-        (top / "bin" / "activate").write_bytes(b"")
+        for name in ("activate", "python-startup.py"):
+            (top / "bin" / name).write_bytes(b"")
         (top / "lib64").symlink_to("lib")
         for name in ("pyvenv.cfg", ".gitignore", "CACHEDIR.TAG"):
             (top / name).write_bytes(b"")
@@ -97,7 +98,7 @@ FAULTS = {
     "a shared object": (_write(f"{SITE}/demo/__init__.cpython-312-x86_64-linux-gnu.so"), "belongs to none"),
     "a package of another name": (_write(f"{SITE}/agents/__init__.py"), "belongs to none"),
     "a file beside site-packages": (_write("lib/python3.12/os.py"), "belongs to none"),
-    "a startup file in bin": (_write("bin/python-startup.py"), "belongs to none"),
+    "a file for an interpreter": (_write("bin/python3"), r"bin/python3 belongs to none"),
     "a link for a file": (_link(f"{SITE}/demo/__init__.py", "/etc/passwd"), "no regular file"),
     "a linked directory": (_link(f"{SITE}/agents", "/tmp"), "no regular file"),
     "another lib64": (_link("lib64", "/tmp"), "no regular file"),
