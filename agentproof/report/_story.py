@@ -258,7 +258,7 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
     for claim in group:
         for finding in claim.because:
             text = claims.explain(claim, finding)
-            about.setdefault(text, finding.state or (f"result of {finding.run}" if finding.run else None))
+            about.setdefault(text, finding.state or _whose(claim, finding))
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             told = changes.setdefault(text, {})
             change = _change(claim, finding, tellings)
@@ -266,6 +266,12 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
         yield Reason(text, about[text], tuple(changes[text].values()), tuple(found))
+
+
+def _whose(claim: ClaimResult, finding: Finding) -> str | None:
+    if finding.run is None or claim.mode == "both":
+        return finding.run
+    return f"result of {finding.run}"
 
 
 def _change(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:

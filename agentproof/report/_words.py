@@ -123,6 +123,18 @@ def describe_items(value: Any, limit: int = 3) -> str:  # Any: a value
     return _listed((_item(item) for item in items_of(value)), limit) or "nothing"
 
 
+def details(event: Event) -> list[str]:
+    """What an event carries, one line a part: the items that a model is told."""
+    if isinstance(event, ModelCalled):
+        return [_item_of(item) for item in items_of(event.input)]
+    return []
+
+
+def _item_of(item: Item) -> str:
+    role = item.get("role")
+    return f"{role}: {_item(item)}" if isinstance(role, str) else _item(item)
+
+
 def describe_call(tool: str | None, arguments: Any, call_id: str | None) -> str:  # Any: a value
     """`pay({"amount": 100}) for call_1`."""
     inside = arguments if isinstance(arguments, str) else "" if arguments is None else value_text(arguments)

@@ -30,6 +30,7 @@ from ._beside import Pair, beside
 from ._sides import Row, change_lines, side_by_side
 from ._story import Branch, Look, Step, Story, Telling, Told, mode_words
 from ._text import as_text, clip, one_line, pretty, visible
+from ._words import details
 
 _MAX_TEXT = 100_000
 """Characters of one expression of the template."""
@@ -63,6 +64,7 @@ def render_page(stories: Sequence[Story], *, files: Sequence[str]) -> str:
         mode_words=mode_words,
         change_sides=_change_sides,
         code_pieces=_code_pieces,
+        details=details,
         remark_texts=lambda step: list(dict.fromkeys(remark.text for remark in step.remarks)),
         side_by_side=lambda page, look: _Sides(*side_by_side(*page.both(look))),
         event_json=lambda step: budget.spend(pretty(step.event.to_shape())),
@@ -258,8 +260,10 @@ class _Page:
         return len(telling.steps) <= _MAX_OPEN_STEPS or _decides(branch)
 
     def shows(self, step: Step) -> bool:
-        """Whether a step is unfolded at first: a finding there is about what changed in it."""
+        """Whether a step is unfolded at first: a finding there is about what it changed, or what it told."""
         changed = {look.state for look in step.looks if look.changes}
+        if step.remarks and details(step.event):
+            return True
         return any(
             remark.finding.state in changed and remark.finding.pointer is not None for remark in step.remarks
         )

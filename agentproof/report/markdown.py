@@ -14,7 +14,7 @@ from ._markup import code, fence, length, prose
 from ._sides import change_lines
 from ._story import Branch, Step, Story, Telling, Told, mode_words
 from ._text import as_text, one_line, value_text, visible
-from ._words import describe_call, describe_failure
+from ._words import describe_call, describe_failure, details
 
 MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""
@@ -24,6 +24,7 @@ _MAX_REASONS = 3
 _MAX_CHANGES = 6
 _MAX_TOOLS = 12
 _MAX_STEPS = 40
+_MAX_DETAILS = 8
 _RELATED = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
 
 
@@ -151,7 +152,10 @@ def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[st
             yield "   …"
         last = step.seq
         mark = "✗" if step.remarks else " "
-        yield f"{step.seq:>4} {mark} {'  ' * depths.get(step.seq, 0)}{one_line(step.text, 160)}"
+        indent = "  " * depths.get(step.seq, 0)
+        yield f"{step.seq:>4} {mark} {indent}{one_line(step.text, 160)}"
+        parts = details(step.event) if step.remarks else []
+        yield from (f"{'':>7}{indent}  - {one_line(part, 150)}" for part in parts[-_MAX_DETAILS:])
 
 
 def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:

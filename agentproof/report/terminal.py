@@ -9,7 +9,8 @@ from ..judge import explain_reason
 from ._beside import tells_the_same
 from ._sides import change_lines
 from ._story import Branch, Look, Step, Story, Telling
-from ._text import pretty, visible
+from ._text import one_line, pretty, visible
+from ._words import details
 
 _COLOURS = {
     "run": "cyan",
@@ -100,6 +101,8 @@ def _parts(parts: Iterable[Step | Branch], depth: int, *, diffs: bool, everythin
         margin = f"{'':>8}{bars}  "
         for text in dict.fromkeys(remark.text for remark in part.remarks):
             yield f"{margin}{click.style('✗ ' + visible(text), fg='red')}"
+        for line in details(part.event) if part.remarks or everything else ():
+            yield f"{margin}- {one_line(line, 160)}"
         for look in part.looks if diffs else ():
             yield from _changes(look, margin, limit=_MAX_CHANGES)
 

@@ -232,6 +232,17 @@ def test_the_issue_has_the_shape_of_the_bug_template() -> None:
     assert a_story().manifest.target.sha256 in text
 
 
+def test_what_a_model_was_told_is_listed_where_that_decides_a_claim() -> None:
+    orphaned = draft()
+    for trace in orphaned.traces.values():
+        last = [event for event in trace["events"] if event["kind"] == "model.called"][-1]
+        last["input"] = [item for item in last["input"] if item.get("type") != "function_call"]
+    story = tell(checked(orphaned.judged().seal()))
+    assert "call-output-linkage" in {claim.id for claim in story.violated}
+    text = render_issue(story, attachment="x.zip")
+    assert '- user: “Pay 100.”\n           - output of call_1: "paid 100"\n' in text
+
+
 def test_the_issue_says_whether_other_releases_show_it_too() -> None:
     fixed = a_story(holds=True)
     text = render_issue(a_story(), attachment="x.zip", others=[fixed])
