@@ -32,17 +32,14 @@ from ._confine import (
     PR_SET_DUMPABLE,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
-    Kernel,
-    StepError,
     apply_landlock,
     apply_seccomp,
     drop_bounding_set,
     drop_capabilities,
     enter_namespace,
-    step,
-    suppress,
 )
 from ._remove import remove_tree
+from ._syscalls import Kernel, StepError, step, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms

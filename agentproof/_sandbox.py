@@ -24,7 +24,7 @@ from .errors import CannotDoError
 
 Level = Literal["namespace", "seccomp", "audit-hook"]
 
-_LAUNCHER = ("_confine", "_remove", "_launcher")
+_LAUNCHER = ("_syscalls", "_confine", "_remove", "_launcher")
 """The modules that run in the launcher, the last one as its main program."""
 _BOOTSTRAP = """\
 import marshal, os, sys

@@ -54,6 +54,7 @@ LAYERS: list[set[str]] = [
         "_scratch",
         "_seal",
         "_supervision",
+        "_syscalls",
         "_target",
         "_wheelfile",
         "_wheels",
@@ -139,6 +140,7 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
             *(PACKAGE / "_recorder").rglob("*.py"),
             PACKAGE / "_launcher.py",
             PACKAGE / "_confine.py",
+            PACKAGE / "_syscalls.py",
             PACKAGE / "_remove.py",
         ]
     ),

@@ -19,7 +19,8 @@ from tests.sandboxed import choice, probed
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof._confine import EVERYWHERE, MACHINES, Kernel, StepError, seccomp_program
+from agentproof._confine import seccomp_program
+from agentproof._syscalls import EVERYWHERE, MACHINES, Kernel, StepError
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, EACCES, ENOSYS = 0x50001, 0x5000D, 0x50026
