@@ -180,6 +180,10 @@ def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: 
             # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.
             for entry in os.scandir(_site_packages(lock, venv)):
                 os.unlink(entry.path)
+    if os.name == "posix" and not _python(venv).samefile(lock.python.path):
+        raise _UvRefusesError(
+            f"uv made the environment for {_python(venv).resolve()}, not {lock.python.path}"
+        )
     return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
 
 
