@@ -32,6 +32,8 @@ from ..store import Bundle
 from ._text import visible
 from ._words import Tone, sentence, tone
 
+_MAX_DEPTH = 40
+"""Runs nested deeper than this stand beside the one that they are in."""
 _HEAD_BYTES = 16_384
 # A script's docstring after its comments; the script is read, never parsed by Python.
 _DOCSTRING = re.compile(
@@ -88,6 +90,8 @@ class Branch:
 
     run: str
     parts: list["Step | Branch"] = field(default_factory=list)
+    around: "Branch | None" = None
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -361,15 +365,17 @@ def _tree(steps: Iterable[Step]) -> Iterator[Step | Branch]:
     for step in steps:
         event = step.event
         if isinstance(event, RunStarted) and event.run is not None and event.run not in branches:
-            branch = branches[event.run] = Branch(event.run)
             parent = branches.get(event.parent or "")
-            (parent.parts if parent else roots).append(branch)
+            home = parent if parent is None or parent.depth < _MAX_DEPTH else parent.around
+            branch = Branch(event.run, around=home, depth=home.depth + 1 if home else 0)
+            branches[event.run] = branch
+            (home.parts if home else roots).append(branch)
             if parent is None:
                 open_at_top.append(branch)
-        home = branches.get(event.run or "")
-        if home is None and len(open_at_top) == 1:
-            home = open_at_top[0]
-        (home.parts if home else roots).append(step)
+        own = branches.get(event.run or "")
+        if own is None and len(open_at_top) == 1:
+            own = open_at_top[0]
+        (own.parts if own else roots).append(step)
         if isinstance(event, RunEnded):
             open_at_top = [branch for branch in open_at_top if branch.run != event.run]
     yield from roots
