@@ -65,9 +65,16 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         UsageError: a file of the reproduction has a name that a bundle keeps for itself.
     """
     redactors: list[Redactor] = []
+    modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
     canonical = {
-        mode: _canonical(mode, [repeat[mode] for repeat in repeats], recipe.redact, redactors)
-        for mode in repeats[0]
+        mode: _canonical(
+            mode,
+            [repeat[mode] for repeat in repeats if mode in repeat],
+            recipe.redact,
+            redactors,
+            missing=any(mode not in repeat for repeat in repeats),
+        )
+        for mode in modes
     }
     states: dict[Sha256, bytes] = {}
     for each, _ in canonical.values():
@@ -134,9 +141,17 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
 
 
 def _canonical(
-    mode: Mode, raw: Sequence[RawRecording], redact: Wanted | None, redactors: list[Redactor]
+    mode: Mode,
+    raw: Sequence[RawRecording],
+    redact: Wanted | None,
+    redactors: list[Redactor],
+    *,
+    missing: bool,
 ) -> tuple[Canonical, manifest.Recording]:
-    """The first of the repeats, and how the others compare; its redactor is added to `redactors`."""
+    """The first of the repeats, and how the others compare; its redactor is added to `redactors`.
+
+    `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
+    """
     own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
@@ -158,6 +173,8 @@ def _canonical(
     words: list[Agreement] = [word for word, _ in compared]
     worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
     differences = next((pointers for word, pointers in compared if word == "differ"), ())
+    if missing:
+        worst, differences = "differ", differences or ("/events",)
     return first, manifest.Recording(
         mode=mode,
         trace=f"traces/{mode}.json",

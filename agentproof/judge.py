@@ -155,7 +155,7 @@ def _evaluator(
             "unknown_claim",
             f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
             path="manifest.json",
-            hint="a newer agentproof wrote it (upgrade: pip install -U agentproof-bundles), or it is damaged",
+            hint="a newer agentproof wrote it (update your checkout of it), or it is damaged",
         )
     needed = ALL_MODES if claim.mode == "both" else (claim.mode,)
     if claim.mode not in _MODES[kind.SCOPE] or any(mode not in traces for mode in needed):
@@ -201,8 +201,11 @@ def _overruling(
         reasons.add("repeats_differ")
     if (conduct.changed or conduct.private_writes) and not conduct.allowed:
         reasons.add("sdk_changed")
+    # Where no socket can be made at all, nobody can tell whether it was meant for loopback.
     asked_loopback = any(
-        refused.loopback for view in evidence.views.values() for refused in view.of(NetworkRefused)
+        refused.loopback or refused.operation == "socket.__new__"
+        for view in evidence.views.values()
+        for refused in view.of(NetworkRefused)
     )
     if asked_loopback and isolation.network != "namespace":
         reasons.add("needs_namespace")
