@@ -36,7 +36,7 @@ def parse_manifest(raw: bytes) -> Manifest:
             "unknown_version",
             f"{what}; this tool reads agentproof/bundle 0",
             path=MANIFEST,
-            hint="a newer agentproof wrote it: pip install -U agentproof-bundles" if is_ours else None,
+            hint="a newer agentproof wrote it: update your checkout of it" if is_ours else None,
         )
     with at(MANIFEST):
         return Manifest.from_bytes(raw)
