@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from agentproof.check import Reader, check_bundle
+from agentproof.report import terminal
 from agentproof.report._markup import length
 from agentproof.report._story import Story, tell
 from agentproof.report.html import render_page
@@ -205,3 +206,24 @@ def test_an_issue_about_a_bundle_of_huge_strings_stays_below_what_github_takes(
 ) -> None:
     text = files["hostile"].with_suffix(".md").read_text(encoding="utf-8")
     assert length(text) <= MAX_LENGTH
+
+
+def test_a_trace_of_many_events_and_of_runs_in_runs_still_makes_a_page_of_some_megabytes() -> None:
+    long = draft(holds=True)
+    events = long.traces["as-written"]["events"]
+    runs = [
+        {"kind": "run.started", "run": f"R{n}", "parent": f"R{n - 1}", "agent": "a", "streamed": False}
+        for n in range(3, 103)
+    ]
+    wrote = [{"kind": "probe.observed", "label": "again", "value": n} for n in range(2000)]
+    events[-2:-2] = [*runs, *wrote]
+    for seq, event in enumerate(events, start=1):
+        event["seq"] = seq
+    long.traces = {"as-written": long.traces["as-written"]}
+    long.manifest["recordings"] = long.manifest["recordings"][:1]
+    story = a_story(long.judged().seal())
+    page = render_page([story], files=["x.zip"])
+    assert "steps are left out of this page for its size" in page
+    assert len(page) < 12_000_000
+    assert length(render_issue(story, attachment="x.zip")) <= MAX_LENGTH
+    assert list(terminal.render_story(story, tellings=story.tellings, diffs=True, everything=True))

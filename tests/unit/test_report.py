@@ -393,24 +393,3 @@ def test_a_page_does_not_tell_where_its_maker_keeps_files() -> None:
     page = render_page([replace(story, report=report)], files=["x.zip"])
     assert "trusted by key.pub" in page
     assert "somebody" not in page
-
-
-def test_a_trace_of_many_events_and_of_runs_in_runs_still_makes_a_page_of_some_megabytes() -> None:
-    long = draft(holds=True)
-    events = long.traces["as-written"]["events"]
-    runs = [
-        {"kind": "run.started", "run": f"R{n}", "parent": f"R{n - 1}", "agent": "a", "streamed": False}
-        for n in range(3, 1200)
-    ]
-    wrote = [{"kind": "probe.observed", "label": "again", "value": n} for n in range(3000)]
-    events[-2:-2] = [*runs, *wrote]
-    for seq, event in enumerate(events, start=1):
-        event["seq"] = seq
-    long.traces = {"as-written": long.traces["as-written"]}
-    long.manifest["recordings"] = long.manifest["recordings"][:1]
-    story = tell(checked(long.judged().seal()))
-    page = render_page([story], files=["x.zip"])
-    assert "steps are left out of this page for its size" in page
-    assert len(page) < 12_000_000
-    assert length(render_issue(story, attachment="x.zip")) <= MAX_LENGTH
-    assert list(terminal.render_story(story, tellings=story.tellings, diffs=True, everything=True))
