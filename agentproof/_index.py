@@ -1,4 +1,4 @@
-"""uv, and the user's own package index: where it is, how to reach it, and fetching from it.
+"""uv, and the user's own package index: where it is and how to reach it.
 
 Rules:
 1. Index settings are the user's: uv's (environment, user and system `uv.toml`), and where uv has

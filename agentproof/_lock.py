@@ -277,7 +277,7 @@ def _default_day(job: _Job, uploaded: date | None) -> date:
         stamped = max(given.file.newest, uploaded or date.min)
         return min(stamped + timedelta(days=1), _today())
     if uploaded is not None:
-        return uploaded + timedelta(days=1)
+        return min(uploaded + timedelta(days=1), _today())
     if job.wanted.given is not None:
         job.progress(f"{job.wanted.title} is not on the index: resolving as of today")
         return _today()

@@ -142,9 +142,10 @@ def test_a_kept_lock_that_was_changed_is_made_again(index: _Index, store: WheelS
     assert index.calls
 
 
-def test_a_lock_as_of_today_is_not_kept(index: _Index, store: WheelStore) -> None:
+@pytest.mark.parametrize("age", [0, 1])
+def test_a_lock_as_of_today_is_not_kept(index: _Index, store: WheelStore, age: int) -> None:
     today = datetime.now(UTC).date()
-    index.publish("demo", "1.0", day=(today - timedelta(days=1)).isoformat())
+    index.publish("demo", "1.0", day=(today - timedelta(days=age)).isoformat())
     locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert locked.as_of == today.isoformat()
     assert not (store.cache / "locks").exists()
