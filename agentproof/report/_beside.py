@@ -31,8 +31,9 @@ def beside(left: Telling, right: Telling) -> list[Pair]:
 
 
 def tells_the_same(left: Telling, right: Telling) -> bool:
-    """Whether a reader of the one learns nothing from the other."""
-    return [*map(_key, _compared(left))] == [*map(_key, _compared(right))]
+    """Whether a reader of the one learns nothing from the other: the same steps, and the same decide."""
+    one, other = ([(_key(step), bool(step.remarks)) for step in _compared(each)] for each in (left, right))
+    return one == other
 
 
 def _pairs(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:

@@ -12,7 +12,7 @@ from ..models.diff import Change
 from ..models.events import StateObserved
 from ..models.report import Report, Signer, Verdict
 from ..models.trace import Mode
-from ._beside import Pair, beside
+from ._beside import Pair, beside, tells_the_same
 from ._sides import Row, change_lines, side_by_side
 from ._story import Branch, Look, Step, Story, Telling, Told, mode_words
 from ._text import as_text, pretty, visible
@@ -186,6 +186,10 @@ class Page:
             names=(mode_words([first.mode]), mode_words([second.mode])),
             prefixes=(self.prefix + first.mode, self.prefix + second.mode),
         )
+
+    def repeats(self, telling: Telling) -> bool:
+        """Whether it tells the same as the first one."""
+        return tells_the_same(self.tellings[0], telling)
 
     def parts(self, telling: Telling) -> tuple[Step | Branch, ...]:
         """The steps as a tree; of a very long telling as many as a page may hold."""

@@ -120,18 +120,31 @@ def _difference(story: Story) -> Iterator[str]:
 
 
 def _happened(story: Story) -> Iterator[str]:
-    """The steps of the first telling; of a long one those around what decides the claims."""
-    for telling in story.tellings[:1]:
-        steps = [step for step in telling.steps if step.tone != "minor" or step.remarks]
-        if len(steps) > _MAX_STEPS:
-            steps = _around(telling, steps)[:_MAX_STEPS]
-        yield ""
-        yield (
-            "What happened, step by step (R… are runs, S… RunStates and Q… results, numbered as they first "
-            "appear; ✗ marks what decides the claims):"
-        )
-        yield ""
-        yield fence("\n".join(_step_lines(steps, _depths(telling.parts))), "text")
+    """The steps of the telling that decides the claims; of a long one those around what does."""
+    telling = _deciding(story)
+    if telling is None:
+        return
+    steps = [step for step in telling.steps if step.tone != "minor" or step.remarks]
+    if len(steps) > _MAX_STEPS:
+        steps = (_around(telling, steps) or steps)[:_MAX_STEPS]
+    yield ""
+    yield (
+        f"What happened {mode_words([telling.mode])}, step by step (R… are runs, S… RunStates, Q… results, "
+        "numbered as they first appear; ✗ marks what decides the claims):"
+    )
+    yield ""
+    yield fence("\n".join(_step_lines(steps, _depths(telling.parts))), "text")
+
+
+def _deciding(story: Story) -> Telling | None:
+    """The telling that most claims rest on; the first of those that are equal in this."""
+    return max(story.tellings, key=_decided_in, default=None)
+
+
+def _decided_in(telling: Telling) -> int:
+    return len(
+        {remark.claim.id for step in telling.steps for remark in step.remarks if remark.claim.mode != "both"}
+    )
 
 
 def _around(telling: Telling, steps: list[Step]) -> list[Step]:

@@ -243,6 +243,18 @@ def test_what_a_model_was_told_is_listed_where_that_decides_a_claim() -> None:
     assert '- user: “Pay 100.”\n           - output of call_1: "paid 100"\n' in text
 
 
+def test_what_shows_in_the_streamed_mode_alone_is_told_from_there() -> None:
+    parted = draft(holds=True)
+    for event in parted.traces["streamed"]["events"]:
+        if event["kind"] == "model.called":
+            event["input"] = [item for item in event["input"] if item.get("type") != "function_call"]
+    story = tell(checked(parted.judged().seal()))
+    text = render_issue(story, attachment="x.zip")
+    assert "What happened streamed, step by step" in text
+    assert "✗" in text.split("```text")[1]
+    assert not tells_the_same(*story.tellings)
+
+
 def test_the_issue_says_whether_other_releases_show_it_too() -> None:
     fixed = a_story(holds=True)
     text = render_issue(a_story(), attachment="x.zip", others=[fixed])
