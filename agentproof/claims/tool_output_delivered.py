@@ -1,7 +1,9 @@
 """What a tool gave is what the result holds.
 
-Rule: the output with which a tool ended is the output of the result's item for that call, value and type.
-Left out: calls that a tool's output guardrail looked at, and ids that the model gave more than once.
+Rule: the output with which a function tool, an agent as a tool, a custom tool or a tool of an MCP server
+ended is the output of the result's item for that call, value and type. Left out: native tools, whose items
+hold it in a form of their own; calls that a tool's output guardrail looked at; and ids that the model gave
+more than once.
 
 Sites: tools that ended in a run that returned with an item for their call.
 
@@ -24,6 +26,8 @@ NAME = "tool-output-delivered"
 VERSION = 1
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "runs"})
+
+_KINDS = frozenset({"function", "agent", "custom", "mcp"})
 
 
 def evaluate(evidence: Evidence) -> Outcome:
@@ -58,8 +62,9 @@ def _pairs(run: Run) -> Iterator[tuple[Run, ToolEnded, Item]]:
     for item in items_of(run.ended.items):
         if item.get("type") == "tool_call_output_item" and "output" in item:
             held.setdefault(call_id_of(raw_of(item)), []).append(item)
+    ours = {start.call_id for start in run.tools_started() if start.tool_kind in _KINDS}
     ends: dict[str | None, list[ToolEnded]] = {}
-    for end in run.tools_ended():
+    for end in (end for end in run.tools_ended() if end.call_id in ours):
         ends.setdefault(end.call_id, []).append(end)
     for call, of_call in ends.items():
         items = held.get(call, [])

@@ -98,12 +98,12 @@ def test_a_tool_of_a_call_made_elsewhere_is_not_observed() -> None:
 # tool-output-delivered
 
 
-def _delivered(held: object, *, guarded: bool = False, times: int = 1) -> Script:
+def _delivered(held: object, *, guarded: bool = False, times: int = 1, kind: str = "function") -> Script:
     script = Script()
     run = script.run()
     for _ in range(times):
         script.model(run, "go", function_call())
-    script.tool(run, output="ok")
+    script.tool(run, output="ok", tool_kind=kind)
     if guarded:
         script.add("guardrail.ran", run=run, guardrail_kind="tool_output", name="check", call_id="call_1")
     script.end(run, items=[{**OUTPUT_ITEM, "output": held}])
@@ -120,6 +120,7 @@ def test_the_same_output_or_one_that_may_have_been_replaced_is_silent() -> None:
     assert evaluate("tool-output-delivered", _delivered("ok")).status == "holds"
     assert evaluate("tool-output-delivered", _delivered("", guarded=True)).status == "not_observed"
     assert evaluate("tool-output-delivered", _delivered("", times=2)).status == "not_observed"
+    assert evaluate("tool-output-delivered", _delivered("", kind="computer")).status == "not_observed"
 
 
 # hooks-complete
