@@ -124,9 +124,11 @@ def describe_items(value: Any, limit: int = 3) -> str:  # Any: a value
 
 
 def details(event: Event) -> list[str]:
-    """What an event carries, one line a part: the items that a model is told."""
+    """What an event carries, one line a part: what a model is told, what a session holds after a run."""
     if isinstance(event, ModelCalled):
         return [_item_of(item) for item in items_of(event.input)]
+    if isinstance(event, RunEnded):
+        return [f"in the session: {_item_of(item)}" for item in items_of(event.session_after)]
     return []
 
 
