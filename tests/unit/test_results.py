@@ -1,0 +1,53 @@
+"""Kept recordings: whole, sealed for this user, and found again only under all that they depend on."""
+
+from pathlib import Path
+
+import pytest
+
+from agentproof._assemble import Assembled
+from agentproof._results import ResultStore
+from agentproof.models.manifest import Manifest
+from tests import forge
+
+KEY = "ab" * 32
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ResultStore:
+    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
+    return ResultStore(tmp_path / "recordings")
+
+
+def _recording() -> Assembled:
+    bundle = forge.draft().seal()
+    return Assembled(Manifest.from_bytes(bundle.manifest), bundle)
+
+
+def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
+    recording = _recording()
+    store.put(KEY, recording)
+    kept = store.get(KEY)
+    assert kept is not None
+    assert kept.manifest == recording.manifest
+    assert {path for path in recording.bundle.members if not path.startswith("wheels/")} == set(
+        kept.bundle.members
+    )
+    assert not kept.bundle.attestations
+
+
+def test_there_is_nothing_under_another_key(store: ResultStore) -> None:
+    store.put(KEY, _recording())
+    assert store.get("cd" * 32) is None
+
+
+def test_a_recording_that_was_moved_to_another_key_is_not_believed(store: ResultStore) -> None:
+    store.put(KEY, _recording())
+    (store.root / ("cd" * 32)).write_bytes((store.root / KEY).read_bytes())
+    assert store.get("cd" * 32) is None
+
+
+def test_a_changed_byte_means_that_it_is_made_again(store: ResultStore) -> None:
+    store.put(KEY, _recording())
+    path = store.root / KEY
+    path.write_bytes(path.read_bytes().replace(b"call_1", b"call_2"))
+    assert store.get(KEY) is None
