@@ -6,6 +6,9 @@
    frontier of the lane that made it, also when that one had no event so far.
 3. Lanes that a lane made and that are over when it goes on belong to its past; work that is still
    going on has no edge to what comes later.
+4. Nor has work that nobody waits for, even when it happens to be over: a task is loose once its maker
+   went on without it, until somebody waits for it after all. Otherwise the edges of a trace would
+   tell of the machine's speed.
 """
 
 import asyncio
@@ -28,7 +31,19 @@ joiners: "List[Callable[[Lane], List[str]]]" = []
 class Lane:
     """One line of events, each after the one before."""
 
-    __slots__ = ("__weakref__", "_start", "children", "frontier", "kind", "last", "name", "owner", "thread")
+    __slots__ = (
+        "__weakref__",
+        "_start",
+        "children",
+        "frontier",
+        "kind",
+        "last",
+        "loose",
+        "maker",
+        "name",
+        "owner",
+        "thread",
+    )
 
     def __init__(self, kind: str, owner: Any = None, maker: "Optional[Lane]" = None) -> None:
         self.kind = kind  # "task", "thread" or "call"
@@ -38,6 +53,8 @@ class Lane:
         self.owner: Optional["weakref.ref[Any]"] = weakref.ref(owner) if owner is not None else None
         self.thread = threading.get_ident()
         self.frontier: List[str] = []
+        self.loose = False
+        self.maker = maker
         if maker is not None:
             maker.join()
             self.frontier = list(maker.frontier)
@@ -64,6 +81,8 @@ class Lane:
             if not child.is_over():
                 going_on.append(child)
                 continue
+            if child.loose:
+                continue
             child.join()
             # What the child began with is before everything in its frontier, or still part of it;
             # and what of it this lane has left behind is before everything in this frontier.
@@ -72,6 +91,37 @@ class Lane:
             self.frontier = kept + news
             going_on += child.children
         self.children = going_on
+
+    def go_on(self) -> None:
+        """Something happens in this lane: what it made and does not wait for is loose from now on."""
+        for child in self.children:
+            if child.kind == "task" and not child.loose and not child.is_awaited():
+                child.loose = True
+        lane: Optional[Lane] = self
+        while lane is not None:
+            if lane.loose and lane.is_awaited():
+                lane.loose = False
+            lane = lane.maker
+
+    def is_awaited(self) -> bool:
+        """True when somebody waits for this lane's task to end."""
+        task = self.owner() if self.owner is not None else None
+        callbacks = getattr(task, "_callbacks", None)
+        return any(_waits(entry[0] if isinstance(entry, tuple) else entry) for entry in callbacks or ())
+
+
+def _waits(callback: Any) -> bool:
+    """True for a callback by which asyncio wakes somebody up: an `await`, `gather`, `wait`, a group."""
+    function = getattr(callback, "__func__", getattr(callback, "func", callback))
+    module = getattr(function, "__module__", None) or type(callback).__module__
+    if not str(module).startswith(("asyncio", "_asyncio", "builtins")):
+        return False
+    code = getattr(function, "__code__", None)
+    if code is not None and "outer" in code.co_freevars:
+        # A `gather` that was over when the first of its tasks failed waits for none of the others.
+        outer = function.__closure__[code.co_freevars.index("outer")].cell_contents
+        return not outer.done()
+    return True
 
 
 class Lanes:
@@ -130,18 +180,21 @@ class Lanes:
     def happened(self, lane: Lane, name: str) -> List[str]:
         """Note that `name` is the lane's newest event and give what it directly follows."""
         lane.join()
+        lane.go_on()
         after = lane.frontier
         lane.frontier = [name]
         lane.last = name
         return after
 
     def follow(self, task: Any) -> None:
-        """What happens next in the current lane comes after the newest event of `task`."""
-        last = self.of_task(task).last
+        """What happens next in the current lane comes after what `task` has done so far."""
+        followed = self.of_task(task)
+        followed.join()
+        if followed.last is None:
+            return
         lane = self.current()
         lane.join()
-        if last is not None and last not in lane.frontier:
-            lane.frontier.append(last)
+        lane.frontier += [name for name in followed.frontier if name not in lane.frontier]
 
     def name(self, lane: Lane) -> str:
         """The lane's name, given at its first event."""

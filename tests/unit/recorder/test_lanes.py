@@ -109,6 +109,56 @@ def test_work_that_nobody_waits_for_has_no_edge_to_what_comes_later(told: Told) 
     assert told.after["late"] == set()
 
 
+def test_work_that_gather_gave_up_has_no_edge_even_when_it_is_over(told: Told) -> None:
+    """As the SDK does when a guardrail trips while the model is still answering."""
+
+    async def fails() -> None:
+        raise ValueError("tripped")
+
+    async def hook() -> None:
+        await asyncio.sleep(0.005)
+        told.event("hook")
+
+    async def slow() -> None:
+        await asyncio.create_task(hook())
+        told.event("late")
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="tripped"):
+            await asyncio.gather(fails(), slow())
+        told.event("gone on")
+        await asyncio.sleep(0.03)
+        told.event("later")
+
+    told.run(main())
+    assert told.after["late"] == {"hook"}
+    assert told.after["later"] == {"gone on"}
+
+
+@pytest.mark.parametrize("how", ["wait_for", "wait", "shield and gather"])
+def test_work_that_somebody_waits_for_after_all_is_in_its_past(told: Told, how: str) -> None:
+    async def inner() -> None:
+        await asyncio.sleep(0.005)
+        told.event("inner")
+
+    async def work() -> None:
+        await asyncio.create_task(inner())
+
+    async def main() -> None:
+        task = asyncio.create_task(work())
+        told.event("meanwhile")
+        if how == "wait_for":
+            await asyncio.wait_for(task, 1)
+        elif how == "wait":
+            await asyncio.wait([task])
+        else:
+            await asyncio.gather(asyncio.shield(task), asyncio.sleep(0))
+        told.event("then")
+
+    told.run(main())
+    assert told.after["then"] == {"meanwhile", "inner"}
+
+
 def test_a_call_handed_to_a_thread_is_between_what_its_task_does(told: Told) -> None:
     async def main() -> None:
         for number in ("1", "2"):
