@@ -265,8 +265,7 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> 
             about.setdefault(text, finding.state or _whose(claim, finding))
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             told = changes.setdefault(text, {})
-            change = _change(claim, finding, tellings)
-            if change is not None:
+            for change in _changes(claim, finding, tellings):
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
         yield Reason(text, about[text], tuple(changes[text].values()), tuple(found))
@@ -278,22 +277,31 @@ def _whose(claim: ClaimResult, finding: Finding) -> str | None:
     return f"result of {finding.run}"
 
 
-def _change(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
+def _changes(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Iterator[Change]:
     """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
     it is what the one has and the other has not."""
     before = ABSENT if finding.before is None else finding.before
     after = ABSENT if finding.after is None else finding.after
-    if finding.pointer is None:
-        if claim.mode != "both" or (before is ABSENT and after is ABSENT):
-            return None
-        return Change(f"{finding.subject or 'value'}, as written and streamed", before, after)
+    if finding.pointer is not None:
+        yield _in_states(finding, tellings) or Change(finding.pointer, before, after)
+    elif claim.mode == "both" and not (before is ABSENT and after is ABSENT):
+        where = f"{finding.subject or 'value'}, as written and streamed"
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from (
+                Change(f"{where}, {each.pointer}", each.before, each.after) for each in diff(before, after)
+            )
+        else:
+            yield Change(where, before, after)
+
+
+def _in_states(finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
     for ref in finding.events:
         telling = tellings.get(ref.mode)
         for look in telling.step(ref.seq).looks if telling else ():
             for change in look.changes if look.state == finding.state else ():
                 if change.pointer == finding.pointer:
                     return change
-    return Change(finding.pointer, before, after)
+    return None
 
 
 # Traces
