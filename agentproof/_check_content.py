@@ -4,11 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from ._check_members import require
-from ._held_trees import TreeComparison
 from .claims import INVARIANTS, AuthoredClaim, read_claims
 from .errors import BundleError, UsageError
 from .models.diff import Absent, diff
@@ -19,6 +18,9 @@ from .models.report import Difference
 from .models.trace import Mode, Trace
 from .source import Wheel, normalise, read_wheel, same_version
 from .store import MANIFEST, Bundle, sha256, short
+
+if TYPE_CHECKING:
+    from ._held_trees import TreeComparison
 
 _PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
 
@@ -95,7 +97,7 @@ def compare_authored(
             )
 
 
-def tree_difference(manifest: Manifest, found: TreeComparison) -> Difference:
+def tree_difference(manifest: Manifest, found: "TreeComparison") -> Difference:
     """What differs between the wheel and a tree of the reader's."""
     listed = ", ".join(found.differing[:20]) + (" …" if len(found.differing) > 20 else "")
     yours = f"{len(found.differing)} files differ: {listed}" if found.differing else "none of its files"
@@ -106,7 +108,7 @@ def tree_difference(manifest: Manifest, found: TreeComparison) -> Difference:
     )
 
 
-def name_tree(manifest: Manifest, found: TreeComparison) -> str:
+def name_tree(manifest: Manifest, found: "TreeComparison") -> str:
     """How far a tree of the reader's is identified with the wheel."""
     text = f"{found.same} files of the wheel are those of {found.label}"
     if found.built:

@@ -29,12 +29,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _check_content as content
 from . import _check_members as members
 from . import _check_signers as signers
-from ._held_trees import Tree, TreeComparison, compare_tree
 from .errors import BundleError, Exit
 from .judge import asked_in, judge
 from .models.header import Header
@@ -60,6 +59,9 @@ from .source import Sources, compare_loaded
 from .store import Bundle, Shelf, bundle_id, read_bundle, short
 from .trust import Trust
 
+if TYPE_CHECKING:
+    from ._held_trees import Tree, TreeComparison
+
 Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
 
 _EARLIER: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
@@ -74,9 +76,9 @@ class Reader:
     sources: Sources = field(default_factory=Sources)
     at: datetime | None = None
     """The time that keys must be valid at; now when None."""
-    checkouts: tuple[Tree, ...] = ()
+    checkouts: "tuple[Tree, ...]" = ()
     """Checkouts and revisions to compare the wheel's files with."""
-    installed: tuple[Tree, ...] = ()
+    installed: "tuple[Tree, ...]" = ()
     """Environments' site-packages to compare them with."""
     thresholds: Mapping[Role, int] = field(default_factory=dict)
     """How many trusted signers of a role there must be, by distinct keys and principals."""
@@ -289,6 +291,10 @@ class _Check:
 
     def _compare_trees(self, manifest: Manifest, wheel: bytes) -> Iterator[str]:
         """Compare with the reader's trees; yields those that hold the wheel's files."""
+        if not self.reader.checkouts and not self.reader.installed:
+            return
+        from ._held_trees import compare_tree  # noqa: PLC0415 (4 ms, for those who ask only)
+
         loaded = {module.path for module in manifest.loaded}
         for tree in (*self.reader.checkouts, *self.reader.installed):
             found = compare_tree(wheel, manifest.target.wheel, tree, loaded=loaded)
@@ -337,7 +343,7 @@ class _Check:
         return recorded
 
     # checkout, installed
-    def _trees(self, manifest: Manifest, trees: Iterable[Tree]) -> Outcome:
+    def _trees(self, manifest: Manifest, trees: "Iterable[Tree]") -> Outcome:
         if not self.compared:
             return "not_made", "wheel_absent", f"{manifest.target.wheel} is not at hand"
         lines = []

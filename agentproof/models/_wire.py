@@ -71,9 +71,9 @@ class Wire(BaseModel):
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
-        _parse(raw)
-        value = cls._validated(raw)
-        if (name := _written_default(value)) is not None:
+        parse(raw)
+        value = cls.validated(raw)
+        if (name := written_default(value)) is not None:
             raise FormatError(f"{name} is written out although it is its default", reason="not_canonical")
         return value
 
@@ -84,10 +84,11 @@ class Wire(BaseModel):
         Raises:
             FormatError: it is not of this shape.
         """
-        return cls._validated(encode(shape))
+        return cls.validated(encode(shape))
 
     @classmethod
-    def _validated(cls, raw: bytes) -> Self:
+    def validated(cls, raw: bytes) -> Self:
+        """Parse JSON of this shape in any encoding; raises FormatError."""
         try:
             return cls.model_validate_json(raw)
         except ValidationError as error:
@@ -164,7 +165,7 @@ def decode(raw: bytes, *, limit: int) -> Any:  # Any: a JSON document of no fixe
     """
     if len(raw) > limit:
         raise FormatError(f"{len(raw)} bytes is over the limit of {limit}", reason="too_large")
-    return _parse(raw)
+    return parse(raw)
 
 
 _STRING = rb'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
@@ -184,7 +185,7 @@ _LINES = re.compile(
 """What every document in the one encoding matches, in linear time and without allocating."""
 
 
-def _parse(raw: bytes) -> Any:  # Any: a JSON document
+def parse(raw: bytes) -> Any:  # Any: a JSON document
     """The document in `raw`, which is in the one encoding; raises as `decode` does."""
     if (lines := raw.count(b"\n")) > MAX_LINES:
         raise FormatError(f"{lines} lines are over the limit of {MAX_LINES}", reason="too_large")
@@ -253,7 +254,7 @@ def _optional(cls: type[Wire]) -> Mapping[str, Any]:  # Any: defaults of any typ
     return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
 
 
-def _written_default(value: Wire) -> str | None:
+def written_default(value: Wire) -> str | None:
     """The name of a field somewhere in `value` that was given although it has its default."""
     optional = _optional(type(value))
     for name in value.model_fields_set:
@@ -262,6 +263,6 @@ def _written_default(value: Wire) -> str | None:
             return name
         parts = held if type(held) is tuple else (held,)
         for part in parts:
-            if isinstance(part, Wire) and (found := _written_default(part)) is not None:
+            if isinstance(part, Wire) and (found := written_default(part)) is not None:
                 return f"{name}.{found}"
     return None
