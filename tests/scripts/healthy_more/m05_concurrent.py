@@ -6,6 +6,14 @@ from agents import Agent, Runner, SQLiteSession, function_tool
 from scripted import Scripted, add, call, say
 
 order = []
+waiting = asyncio.Event()
+
+
+@function_tool
+async def forever() -> str:
+    waiting.set()
+    await asyncio.Event().wait()
+    return "never"
 
 
 @function_tool
@@ -26,8 +34,9 @@ async def main():
     turns = [[call("wait", {"n": n}, f"x{n}") for n in range(3)], [say("all")]]
     result = await Runner.run(Agent(name="one", model=Scripted(*turns), tools=[wait]), "go")
     print(result.final_output, sorted(order))
-    task = asyncio.create_task(Runner.run(Agent(name="slow", model=Scripted([call("wait", {"n": -100}, "z")]), tools=[wait]), "go"))
-    await asyncio.sleep(0.05)
+    slow = Agent(name="slow", model=Scripted([call("forever", {}, "z")]), tools=[forever])
+    task = asyncio.create_task(Runner.run(slow, "go"))
+    await waiting.wait()
     task.cancel()
     try:
         await task

@@ -54,8 +54,8 @@ def double(n: int) -> str:
     return str(2 * n)
 
 
-async def main(port):
-    client = AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none")
+async def main():
+    client = AsyncOpenAI(base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="none")
     agent = Agent(name="a", model=OpenAIChatCompletionsModel(model="m", openai_client=client), tools=[double])
     result = await Runner.run(agent, "double four")
     print(result.final_output, answers)
@@ -64,5 +64,5 @@ async def main(port):
 
 server = HTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-asyncio.run(main(server.server_port))
+asyncio.run(main())
 server.shutdown()
