@@ -36,8 +36,8 @@ class Target:
         return self.wheel.name if self.wheel is not None else self.text
 
 
-def parse_target(text: str) -> Target:
-    """Understand one `--with`.
+def parse_target(text: str, *, dirty: bool = False) -> Target:
+    """Understand one `--with`; with `dirty`, a checkout without a revision is built as it stands.
 
     Raises:
         UsageError: it is none of the four.
@@ -78,7 +78,7 @@ def parse_checkout(text: str, *, dirty: bool = False) -> Target:
 def _checkout_named(text: str) -> Target | None:
     # A directory may have an @ in its name; a revision never begins with a slash.
     if text and Path(text).is_dir():
-        return Target(text, checkout=Path(text).resolve())
+        return Target(text, checkout=Path(text).resolve(), dirty=dirty)
     directory, at, revision = text.rpartition("@")
     if at and revision and Path(directory).is_dir():
         return Target(text, checkout=Path(directory).resolve(), revision=revision)

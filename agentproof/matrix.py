@@ -173,6 +173,7 @@ def _with_wheel(
         with _checkout.built(
             target.checkout,
             target.revision,
+            dirty=target.dirty,
             interpreter=_pythons.find(options.python),
             store=_wheels.default_store(),
             progress=story.working,

@@ -99,6 +99,9 @@ def signer_of(key: Path | None) -> PrivateKey:
     help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
 )
 @click.option(
+    "--dirty", is_flag=True, help="Build a checkout given as DIR with its changes that are not committed."
+)
+@click.option(
     "--python",
     metavar="VERSION|PATH",
     help="The Python to record on. Default: a bundle's own minor version, else the one that runs agentproof.",
@@ -128,6 +131,7 @@ def compare(
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
+    dirty: bool,
     python: str | None,
     as_of: str | None,
     offline: bool,
@@ -153,7 +157,7 @@ def compare(
     from .. import compare as comparing
     from .._targets import parse_target
 
-    chosen = [parse_target(text) for text in targets]
+    chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
     place = output or Path("comparison.agentproof.zip")
     comparing.check_place(place, replace=replace)

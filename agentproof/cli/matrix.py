@@ -26,6 +26,9 @@ from .compare import options_of, recording_options, signer_of
     help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
 )
 @click.option(
+    "--dirty", is_flag=True, help="Build a checkout given as DIR with its changes that are not committed."
+)
+@click.option(
     "--python", "pythons", multiple=True, metavar="VERSION", help="A Python to record on; repeatable."
 )
 @click.option(
@@ -61,6 +64,7 @@ def matrix(
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
+    dirty: bool,
     pythons: tuple[str, ...],
     jobs: int | None,
     dask: str | None,
@@ -86,7 +90,7 @@ def matrix(
     from .._targets import parse_target
 
     subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
-    chosen = [parse_target(text) for text in targets]
+    chosen = [parse_target(text, dirty=dirty) for text in targets]
     signer = signer_of(key)
     options = options_of(
         python=None,
