@@ -54,7 +54,7 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
         return Target(text, wheel=Path(text))
     found = _checkout_named(text)
     if found is not None:
-        return found
+        return replace(found, dirty=dirty and found.revision is None)
     raise UsageError(
         f"--with {text}: neither a version, a wheel file nor a checkout",
         hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
@@ -78,7 +78,7 @@ def parse_checkout(text: str, *, dirty: bool = False) -> Target:
 def _checkout_named(text: str) -> Target | None:
     # A directory may have an @ in its name; a revision never begins with a slash.
     if text and Path(text).is_dir():
-        return Target(text, checkout=Path(text).resolve(), dirty=dirty)
+        return Target(text, checkout=Path(text).resolve())
     directory, at, revision = text.rpartition("@")
     if at and revision and Path(directory).is_dir():
         return Target(text, checkout=Path(directory).resolve(), revision=revision)
