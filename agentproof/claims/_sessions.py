@@ -23,7 +23,7 @@ class Store:
         """What was added without an error, by anybody."""
         return {key_of(item) for event in self.used for item in added_by(event)}
 
-    def cut_by_script(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether the script took items out itself."""
         return any(
             event.operation in ("pop_item", "clear_session") and not event.by_sdk for event in self.used
@@ -43,17 +43,25 @@ class Stores:
     def __init__(self, used: Iterable[SessionUsed]) -> None:
         self._names: dict[str, str] = {}
         self._stores: dict[str, Store] = {}
+        self.opaque = False
+        """Whether some session is of a class that is not the SDK's: it may keep its items in another one, of
+        whose part in that nothing is told."""
         for event in used:
             name = event.session
             if event.database not in _IN_MEMORY and event.session_id is not None:
                 name = f"{event.database}#{event.session_id}"
             self._names.setdefault(event.session, name)
+            self.opaque = self.opaque or not event.session_class.startswith("agents.")
             self.of(event.session).used.append(event)
 
     def of(self, label: str) -> Store:
         """The store behind a session object; an empty one where it was never used."""
         name = self._names.get(label, label)
         return self._stores.setdefault(name, Store(name))
+
+    def is_cut(self, label: str) -> bool:
+        """Whether the script may have taken items out of this session."""
+        return any(store.is_cut() for store in (self.all() if self.opaque else [self.of(label)]))
 
     def all(self) -> list[Store]:
         return list(self._stores.values())

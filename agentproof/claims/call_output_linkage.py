@@ -86,7 +86,7 @@ def _places(run: Run, view: View) -> Iterator[_Place]:
         yield _Place("to_input_list()", end, items_of(end.input_list), view.supplied)
     if run.parent is not None or end.session is None or not isinstance(end.session_after, list):
         return
-    if not view.stores.of(end.session).cut_by_script() and not view.overlaps(run):
+    if not view.stores.is_cut(end.session) and not view.overlaps(run):
         line = [run, *view.lineage.before(run)]
         own = frozenset(key_of(item) for top in line for one in top.tree() for _, item in one.asked_calls())
         complete = own if run.finished else frozenset[Key]()

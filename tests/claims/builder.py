@@ -259,13 +259,8 @@ class Script:
     def session(self, session: str, operation: str, **fields: Json) -> None:
         """Any operation on a session."""
         fields.setdefault("by_sdk", True)
-        self.add(
-            "session.used",
-            session=session,
-            operation=operation,
-            session_class="agents.memory:Session",
-            **fields,
-        )
+        fields.setdefault("session_class", "agents.memory.sqlite_session:SQLiteSession")
+        self.add("session.used", session=session, operation=operation, **fields)
 
     def exit(self, **fields: Json) -> "Script":
         """The script ends."""

@@ -211,6 +211,14 @@ def test_nothing_is_judged_after_an_operation_that_failed() -> None:
     assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
 
 
+def test_a_session_of_the_scripts_own_class_may_keep_its_items_in_another() -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"), session_class="__main__:Wrapper")
+    script.session("D2", "pop_item", result=message("a", "user"))
+    script.session("D1", "get_items", result=[], session_class="__main__:Wrapper")
+    assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
+
+
 def test_operations_in_parallel_have_no_order() -> None:
     script = Script()
     with script.lane() as one:

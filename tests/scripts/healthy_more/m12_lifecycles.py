@@ -32,7 +32,6 @@ class Own(AgentHooks):
 
 @input_guardrail
 async def polite(context, agent, given):
-    await asyncio.sleep(0.01)
     return GuardrailFunctionOutput(output_info=None, tripwire_triggered="rude" in str(given))
 
 
