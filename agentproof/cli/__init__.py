@@ -4,6 +4,7 @@ stdout is the result, stderr the story. Commands import what they need when they
 `--help` stays fast. Exit codes are `agentproof.errors.Exit`.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -19,6 +20,8 @@ def main() -> NoReturn:
     """The entry point of the console script."""
     # Imports make many objects that stay; looking through them again and again is a tenth of a check.
     gc.set_threshold(100_000, 20, 100)
+    # Nor is there any use in looking for cycles among them at the end: another 60 ms.
+    atexit.register(gc.freeze)
     # A plugin that happens to be installed here must not take part in what is validated. Pydantic has a
     # variable for that, and still imports its search for plugins, which takes 14 ms for nothing.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
