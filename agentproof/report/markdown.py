@@ -55,6 +55,8 @@ def _bug(story: Story) -> Iterator[str]:
     yield from _warnings(story)
     yield f"Recorded on {code(target.name)} {code(target.version)} with agentproof: {_verdict(story)}."
     if story.violated:
+        if story.verdict.status == "inconclusive":
+            yield "What one recording shows all the same:"
         yield ""
     for claim in story.violated[:_MAX_CLAIMS]:
         yield from _claim(claim)
@@ -289,7 +291,11 @@ def _agreement(story: Story) -> str:
     modes = " and ".join(f"{each.repeats} times {mode_words([each.mode])}" for each in recordings)
     worst = {each.agreement for each in recordings}
     if "differ" in worst:
-        return f"no: recorded {modes}, and the recordings differ"
+        where = [
+            f"{mode_words([each.mode])} {pointer}" for each in recordings for pointer in each.differences
+        ]
+        at = f" ({', '.join(map(code, where[:4]))})" if where else ""
+        return f"no: recorded {modes}, and the recordings differ{at}"
     if worst == {"single"}:
         return "recorded once"
     rest = " but for the order of parallel events" if "order" in worst else ""

@@ -255,6 +255,16 @@ def test_what_shows_in_the_streamed_mode_alone_is_told_from_there() -> None:
     assert not tells_the_same(*story.tellings)
 
 
+def test_an_issue_about_repeats_that_differ_says_so_and_where() -> None:
+    shaky = draft()
+    for recording in shaky.manifest["recordings"]:
+        recording |= {"agreement": "differ", "differences": ["/events/7/output"]}
+    text = render_issue(tell(checked(shaky.judged().seal())), attachment="x.zip")
+    assert "inconclusive (two recordings of the same script differ)" in text
+    assert "What one recording shows all the same:" in text
+    assert "and the recordings differ (`as written /events/7/output`, `streamed /events/7/output`)" in text
+
+
 def test_the_issue_says_whether_other_releases_show_it_too() -> None:
     fixed = a_story(holds=True)
     text = render_issue(a_story(), attachment="x.zip", others=[fixed])
