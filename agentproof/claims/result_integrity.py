@@ -3,7 +3,7 @@
 Rule: the final output, the items, the interruptions, the guardrail lists and the usage of a result are the
 same whenever it is looked at later. Left out: streams that the consumer left or cancelled; usage where a
 run context was passed on by the script, which counts on purpose; and what changed after a run was resumed
-from a state made from that very result.
+from a state made from that very result, or from one that it continues.
 
 Sites: results that were still used later (a state was made from them, or they were seen changed).
 
@@ -42,11 +42,12 @@ def _is_judged(look: ResultObserved, view: View) -> bool:
 
 
 def _goes_on(run: Run, look: ResultObserved, view: View) -> bool:
-    """Whether a run was resumed from a state of this result before the look."""
+    """Whether a run went on, before the look, from a state of this result or of one that it continues."""
+    family = {look.result, *(one.ended.result for one in view.lineage.before(run) if one.ended is not None)}
     return any(
         isinstance(line.birth, StateMade)
-        and line.birth.result == look.result
-        and any(not view.happens_before(look, one.started) for one in line.runs)
+        and line.birth.result in family
+        and any(one is not run and not view.happens_before(look, one.started) for one in line.runs)
         for line in view.states.values()
     )
 

@@ -55,6 +55,17 @@ def test_a_run_resumed_from_a_state_of_the_result_explains_the_change() -> None:
     assert (outcome.status, outcome.because) == ("holds", ())
 
 
+def test_a_run_resumed_from_a_sibling_state_explains_the_change() -> None:
+    script = Script()
+    paused = script.end(script.run())
+    run = script.run(state=script.made(paused, state_json()))
+    result = script.end(run)
+    script.end(script.run(state=script.made(paused, state_json())))
+    now = {**BEFORE, "usage": {"requests": 2}}
+    script.add("result.observed", result=result, of_run=run, before=BEFORE, now=now, moment="run_end")
+    assert evaluate("result-integrity", script.exit()).because == ()
+
+
 def test_a_result_that_nobody_uses_later_is_not_observed() -> None:
     script = Script()
     script.end(script.run())
