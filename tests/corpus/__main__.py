@@ -114,7 +114,7 @@ def _cases(studio: Studio, found: Iterable[Case], *, show: bool) -> int:
             print(f"  {case.name} {version}: {time.monotonic() - started:.1f} s", file=sys.stderr)
             _show(recording, show)
         if "buggy" in on:
-            news = on["buggy"].violated().keys() - (on["fixed"].violated().keys() if "fixed" in on else set())
+            news = on["buggy"].marks() - (on["fixed"].marks() if "fixed" in on else set())
             named += bool(news)
             if not news:
                 print(f"  {case.name}: named by no claim", file=sys.stderr)

@@ -80,6 +80,15 @@ class Recording:
                 found.setdefault(claim.id, []).append(claim.mode)
         return found
 
+    def marks(self) -> set[tuple[str, str, str | None]]:
+        """What is violated, where: claim, code and pointer."""
+        return {
+            (claim.id, finding.code, finding.pointer)
+            for claim in self.judgement.claims
+            if claim.status == "violated"
+            for finding in claim.because
+        }
+
 
 @dataclass(frozen=True)
 class Studio:
