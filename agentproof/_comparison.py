@@ -46,13 +46,24 @@ class Series:
 
 
 def target_name(manifest: Manifest) -> str:
-    """`0.20.0`; with the beginning of the wheel's digest where it is no release."""
+    """`0.20.0`; with the commit of a checkout, or the beginning of the digest of a wheel that is no release."""
     target = manifest.target
-    return target.version if target.origin.kind == "index" else f"{target.version}+{target.sha256[:8]}"
+    match target.origin.kind:
+        case "index":
+            return target.version
+        case "checkout" if target.origin.commit is not None:
+            changed = "+changes" if target.origin.dirty else ""
+            return f"{target.version}@{target.origin.commit[:10]}{changed}"
+        case _:
+            return f"{target.version}+{target.sha256[:8]}"
 
 
 def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
-    """Compare each reproduction's recordings with its first one."""
+    """Compare each reproduction's recordings with its first one.
+
+    Raises:
+        BundleError: two recordings of one row are not of the same script.
+    """
     return tuple(_row(each) for each in series)
 
 
@@ -127,6 +138,7 @@ def _compared(first: _Cell, other: _Cell) -> Cell:
         return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
     if first.manifest is None:
         return Cell(target=other.name, outcome="inconclusive", recorded=other.recorded)
+    _hold_same_script(first.manifest, other.manifest)
     before, after = first.manifest.judgement, other.manifest.judgement
     differences = list(_differences(first, other))
     left = len(differences) - SHOWN
@@ -138,6 +150,25 @@ def _compared(first: _Cell, other: _Cell) -> Cell:
         differences=tuple(differences[:SHOWN]),
         more=left if left > 0 else None,
     )
+
+
+def _hold_same_script(first: Manifest, other: Manifest) -> None:
+    """What one of the two loaded and the other did not may differ; nothing else of the script may."""
+    mine, theirs = (
+        {member.path: member.sha256 for member in each.members if member.path in each.reproduction.files}
+        for each in (first, other)
+    )
+    same_call = (first.reproduction.entry, first.reproduction.arguments) == (
+        other.reproduction.entry,
+        other.reproduction.arguments,
+    )
+    differing = [path for path in sorted(mine.keys() & theirs.keys()) if mine[path] != theirs[path]]
+    if differing or not same_call:
+        raise BundleError(
+            "other_reproduction",
+            f"the recordings are of two scripts: {', '.join(differing) or 'entry or arguments'} differ",
+            hint="record both with the same script",
+        )
 
 
 def _differences(first: _Cell, other: _Cell) -> Iterator[TraceDifference]:

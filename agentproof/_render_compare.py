@@ -1,6 +1,7 @@
 """What people read of a replay, a comparison, a bisection and a matrix."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -165,13 +166,12 @@ def render_table(rows: Iterable[Row]) -> Iterator[str]:
     yield from columns(table)
 
 
-def _version_key(text: str) -> tuple[int, tuple[int, ...], str]:
-    """Versions in their order, other names after them."""
-    release, _, rest = text.partition("+")
-    parts = release.split(".")
+def _version_key(text: str) -> tuple[int, tuple[int, ...]]:
+    """Versions in their order, other names after them; builds of one version stay as they came."""
+    parts = re.split(r"[@+]", text, maxsplit=1)[0].split(".")
     if all(part.isdecimal() for part in parts):
-        return 0, tuple(int(part) for part in parts), rest
-    return 1, (), text
+        return 0, tuple(int(part) for part in parts)
+    return 1, ()
 
 
 def render_comparison(comparison: Comparison, *, limit: int = 3) -> Iterator[str]:

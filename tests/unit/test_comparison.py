@@ -168,3 +168,11 @@ def test_targets_stand_in_the_order_of_their_versions() -> None:
     )
     heading = click.unstyle(next(iter(render_table(rows))))
     assert heading.split() == ["reproduction", "0.9.0", "0.10.0", "0.21.0", "main"]
+
+
+def test_recordings_of_two_scripts_are_no_row() -> None:
+    other = forge.draft(holds=True)
+    other.files["reproduction.py"] = forge.REPRODUCTION + b"# another script\n"
+    with pytest.raises(BundleError) as caught:
+        build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.21.0", other.seal())))])
+    assert caught.value.reason == "other_reproduction"
