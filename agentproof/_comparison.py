@@ -12,6 +12,7 @@ from . import __version__, signing
 from ._align import compare_traces
 from ._digests import sha256
 from ._limits import MAX_BUNDLE_BYTES, MAX_STATE_BYTES
+from .errors import BundleError
 from .models._wire import Sha256, decode
 from .models.comparison import Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
 from .models.events import ScriptEnded
@@ -46,7 +47,7 @@ class Series:
 
 
 def target_name(manifest: Manifest) -> str:
-    """`0.20.0`; with the commit of a checkout, or the beginning of the digest of a wheel that is no release."""
+    """`0.20.0`; with its commit where it is a checkout, and with the start of its digest where a file."""
     target = manifest.target
     match target.origin.kind:
         case "index":
