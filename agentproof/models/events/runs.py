@@ -60,7 +60,8 @@ class RunEnded(Event):
     """The new items of the result."""
     interruptions: tuple[Interruption, ...] = ()
     snapshot: StateDigest | None = None
-    """What `result.to_state().to_json()` says, asked in a forked child."""
+    """What `result.to_state().to_json()` says, asked in a forked child; absent for a run that the SDK
+    itself started inside of another, whose result nobody else sees."""
     input_state: StateDigest | None = None
     """The state that was resumed, just after the run."""
     responses: Count | None = None
@@ -68,7 +69,7 @@ class RunEnded(Event):
     guardrails: Value | None = None
     """The result's guardrail lists by kind: `{"input": [{"name", "tripped", "info"}, …], …}`."""
     input_list: Value | None = None
-    """What `to_input_list()` says, asked in a forked child."""
+    """What `to_input_list()` says, asked in a forked child; absent as `snapshot` is."""
     session: Label | None = None
     session_after: Value | None = None
     """The session's contents just after the run, also when it raised."""

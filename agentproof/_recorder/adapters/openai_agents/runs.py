@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional
 
 from ...events import During, guarded, journal, watching
 from ...events import run as current_run
-from ...patching import hide, patch
+from ...patching import hide, is_own, patch
 from ...values import optional_text, text, type_name
 from . import facts, hooks, models, sessions, states, tools, watch
 
@@ -53,6 +53,8 @@ class Run:
         self.task: Optional["weakref.ref[Any]"] = None
         self.cancelled = False
         self.ended = False
+        self.visible = True
+        """False for a run that the SDK itself started inside of another: nobody else sees its result."""
 
     def running_task(self) -> Any:
         """The task of a streamed run."""
@@ -157,7 +159,7 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
         journal().lanes.follow(task)
     fields: Dict[str, Any] = {"outcome": outcome}
     questions: Dict[str, Any] = {}
-    if result is not None:
+    if result is not None and found.visible:
         questions["input_list"] = lambda: facts.plain_item(result.to_input_list())
         if watch.state_class is not None:
             questions["snapshot"] = lambda: states.made_of(result)
@@ -210,6 +212,7 @@ def _run(original: Any) -> Any:
                 hide(raised)
                 raise
         found = _started(starting_agent, input, kwargs, streamed=False, routed=False)
+        _note_caller(found, sys._getframe(1))
         try:
             with During(current_run, _label(found)), During(models.rerouted, False):
                 result = await original(self, starting_agent, input, **kwargs)
@@ -221,6 +224,17 @@ def _run(original: Any) -> Any:
         return result
 
     return run
+
+
+@guarded("runs")
+def _note_caller(found: Optional[Run], frame: Any) -> None:
+    """`frame` is that of `Runner.run`; the one behind it tells who asked for a nested run."""
+    if found is None or found.outer is None:
+        return
+    caller = frame.f_back
+    while caller is not None and is_own(caller):
+        caller = caller.f_back
+    found.visible = caller is None or facts.called_from_outside(caller)
 
 
 def _label(found: Optional[Run]) -> Optional[Dict[str, str]]:
@@ -249,6 +263,7 @@ def _run_streamed(original: Any) -> Any:
             return original(self, starting_agent, input, **kwargs)
         routed = _rerouting.get()
         found = _started(starting_agent, input, kwargs, streamed=True, routed=routed)
+        _note_caller(found, sys._getframe(1))
         try:
             with (
                 During(current_run, _label(found)),
