@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 import struct
 import zipfile
 from pathlib import Path
@@ -243,6 +244,18 @@ def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path
     assert broken("pipe.py", os.mkfifo) == "not_a_file"
     assert broken("é.py", lambda path: path.write_text("")) == "unsafe_path"
     assert broken("empty", lambda path: path.mkdir()) == "empty_directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_in_a_directory_is_refused_unopened(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    try:
+        os.mknod(tmp_path / "b" / "null.py", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("this container may not make devices")
+    with pytest.raises(BundleError) as caught:
+        read_bundle(tmp_path / "b")
+    assert caught.value.reason == "not_a_file"
 
 
 def test_a_wheel_name_cannot_leave_the_shelf(tmp_path: Path) -> None:
