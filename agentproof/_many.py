@@ -4,13 +4,12 @@ Few bundles are checked in this process. Many are spread over forked workers, wh
 reader brings; a report says the same whichever process made it.
 """
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from .check import Reader, check_path
+from ._check_comparison import check_any
+from .check import Reader
 from .models.report import Report
 from .store import Shelf, shelf_of
 
@@ -27,12 +26,12 @@ class Checker:
         self._shelves: dict[Path, Shelf] = {}
 
     def __call__(self, path: Path) -> Report:
-        """The report on the bundle at `path`; raises as `check_path` does."""
+        """The report on the bundle or comparison at `path`; raises as `check_any` does."""
         wheels = shelf_of(path)
         shelf = None
         if wheels is not None:
             shelf = self._shelves.setdefault(wheels, Shelf(wheels))
-        return check_path(path, reader=self._reader, wheels=shelf).report
+        return check_any(path, reader=self._reader, wheels=shelf).report
 
 
 def check_many(paths: Sequence[Path], *, reader: Reader, workers: int | None = None) -> Iterator[Report]:
@@ -47,6 +46,9 @@ def check_many(paths: Sequence[Path], *, reader: Reader, workers: int | None = N
     if wanted < 2 or len(paths) < FEW or not hasattr(os, "fork"):
         yield from map(checker, paths)
         return
+    import multiprocessing  # noqa: PLC0415 (15 ms, for many only)
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(wanted, context, initializer=_inherit, initargs=(checker,)) as pool:
         yield from pool.map(_check, paths, chunksize=_CHUNK)

@@ -108,10 +108,10 @@ def check_current_bundle(
     5 UNTRUSTED or INVALID, 3 STALE; of several bundles the worst counts.
     """
     from .. import _render
-    from .._check_comparison import check_any
+    from .._many import check_many
     from ..check import exit_code
     from ..errors import Exit, UsageError
-    from ..store import Shelf, find_bundles, shelf_of
+    from ..store import find_bundles
 
     reader = own_reader(
         trust_files=trust_files,
@@ -128,13 +128,9 @@ def check_current_bundle(
         where = ", ".join(str(path) for path in paths) or "bundles/"
         raise UsageError(f"{where}: no bundle there", hint="name a .agentproof.zip or a directory")
     wanted = cast(Literal["violated", "holds"] | None, expect)  # click.Choice gave one of them
-    shelves: dict[Path, Shelf] = {}
     reports = []
     codes: set[Exit] = set()
-    for path in found:
-        wheels_of_store = shelf_of(path)
-        shelf = shelves.setdefault(wheels_of_store, Shelf(wheels_of_store)) if wheels_of_store else None
-        report = check_any(path, reader=reader, wheels=shelf).report
+    for path, report in zip(found, check_many(found, reader=reader), strict=True):
         reports.append(report)
         codes.add(exit_code(report, expect=wanted, allow_intact=allow_intact))
         if as_json:
