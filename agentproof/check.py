@@ -199,7 +199,7 @@ class _Check:
         try:
             return step()
         except BundleError as error:
-            self.hint = self.hint or error.hint
+            self.hint = error.hint
             return "failed", error.reason, str(error)
 
     # 1. members

@@ -23,6 +23,7 @@ LAYERS: list[set[str]] = [
         "_check_content",
         "_check_members",
         "_check_signers",
+        "_held_trees",
         "_known",
         "_trees",
     },

@@ -286,6 +286,13 @@ def test_a_claim_that_an_older_recorder_did_not_know_is_shown_and_changes_nothin
     assert {claim.kind for claim in checked.report.also} == {"state-integrity"}
 
 
+def test_the_next_step_is_that_of_the_failure_and_of_no_earlier_check() -> None:
+    draft = forge.draft()
+    draft.manifest["judgement"]["verdict"] = "holds"
+    assert check_bundle(draft.seal(), reader=Reader()).report.hint is None
+    assert check_bundle(BUNDLE, reader=Reader()).report.hint is not None
+
+
 def test_a_newer_schema_is_told_apart_from_damage() -> None:
     draft = forge.draft()
     draft.manifest["version"] = 7
