@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ._check_members import at
+from ._check_report import Outcome as CheckOutcome
+from ._check_report import Outcomes, report_on
 from ._check_signers import judge_signer, name_signers, parse_attestations
 from ._comparison import BUNDLES, Attempt, Series, build_rows, is_comparison, wheel_place
 from ._digests import sha256
 from ._limits import MAX_MANIFEST_BYTES
-from .check import Checked, Outcomes, Reader, check_bundle, check_path, report_on
-from .check import Outcome as CheckOutcome
+from .check import Checked, Reader, check_bundle, check_path
 from .errors import BundleError
 from .models._wire import Sha256
 from .models.comparison import Comparison

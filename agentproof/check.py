@@ -34,25 +34,25 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _check_content as content
 from . import _check_members as members
 from . import _check_signers as signers
+from ._check_report import (
+    EARLIER,
+    NOT_ASKED,
+    Outcome,
+    is_fatal,
+    reported,
+    result_of,
+    status_of,
+    target_of,
+    unreadable,
+    verdict_of,
+)
 from .errors import BundleError, Exit
 from .judge import asked_in, judge
 from .models.header import Header
 from .models.manifest import ClaimResult, Judgement, Manifest
 from .models.projection import evidence_id
 from .models.pylock import PYLOCK, render
-from .models.report import (
-    ON_REQUEST,
-    REQUIRED,
-    BundleStatus,
-    CheckName,
-    CheckResult,
-    Difference,
-    Report,
-    ReportedClaim,
-    ReportedTarget,
-    Signer,
-    Verdict,
-)
+from .models.report import ON_REQUEST, BundleStatus, CheckName, CheckResult, Difference, Report, Signer
 from .models.statement import Role
 from .models.trace import Mode, Trace
 from .source import Sources, compare_loaded
@@ -61,11 +61,6 @@ from .trust import Trust
 
 if TYPE_CHECKING:
     from ._held_trees import Tree, TreeComparison
-
-Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
-
-_EARLIER: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
-_ON_REQUEST: Outcome = ("not_made", "on_request", "made on request")
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,7 @@ def check_path(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None
     try:
         bundle = read_bundle(path, wheels=wheels)
     except BundleError as error:
-        return _unreadable(error, str(path))
+        return Checked(unreadable(error, str(path)))
     return check_bundle(bundle, reader=reader, label=str(path), authored=content.authored_beside(path))
 
 
@@ -178,21 +173,21 @@ class _Check:
             "source": self._source,
             "claims": self._claims,
         }
-        results = [_result("members", self._guarded(self._members))]
+        results = [result_of("members", self._guarded(self._members))]
         manifest = self.manifest
         for name, step in steps.items():
-            if manifest is None or any(_is_fatal(result) for result in results):
-                results.append(_result(name, _EARLIER))
+            if manifest is None or any(is_fatal(result) for result in results):
+                results.append(result_of(name, EARLIER))
             else:
-                results.append(_result(name, self._guarded(partial(step, manifest))))
-        sound = manifest is not None and not any(map(_is_fatal, results))
+                results.append(result_of(name, self._guarded(partial(step, manifest))))
+        sound = manifest is not None and not any(map(is_fatal, results))
         requested = {"checkout": self.reader.checkouts, "installed": self.reader.installed}
         for name in ON_REQUEST:
             trees = requested.get(name, ())
             if trees and manifest is not None and sound:
-                results.append(_result(name, self._guarded(partial(self._trees, manifest, trees))))
+                results.append(result_of(name, self._guarded(partial(self._trees, manifest, trees))))
             else:
-                results.append(_result(name, _EARLIER if trees else _ON_REQUEST))
+                results.append(result_of(name, EARLIER if trees else NOT_ASKED))
         return self._conclude(results)
 
     def _guarded(self, step: Callable[[], Outcome]) -> Outcome:
@@ -360,124 +355,16 @@ class _Check:
         manifest = self.manifest
         report = Report(
             bundle=self.label,
-            status=_status(results),
+            status=status_of(results),
             bundle_id=self.id,
             evidence_id=manifest.evidence_id if manifest is not None and self.judged else None,
-            target=_target(manifest),
-            verdict=_verdict(manifest) if manifest is not None and self.judged else None,
+            target=target_of(manifest) if manifest is not None else None,
+            verdict=verdict_of(manifest) if manifest is not None and self.judged else None,
             checks=tuple(results),
             signers=tuple(self.signers),
             differences=tuple(self.differences),
             stated=content.stated(manifest) if manifest is not None else (),
-            also=tuple(map(_reported, self.also)),
+            also=tuple(map(reported, self.also)),
             hint=self.hint,
         )
         return Checked(report, self.bundle, manifest, self.traces, self.states)
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """The required checks of something that is checked elsewhere; a check that is None was not made."""
-
-    members: Outcome | None = None
-    encoding: Outcome | None = None
-    signature: Outcome | None = None
-    environment: Outcome | None = None
-    source: Outcome | None = None
-    claims: Outcome | None = None
-
-
-def report_on(
-    outcomes: Outcomes, *, label: str | None, identity: str, signers: tuple[Signer, ...] = ()
-) -> Report:
-    """The report on something that is no single recording: without target and verdict."""
-    missing: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
-    results = [_result(name, getattr(outcomes, name) or missing) for name in REQUIRED]
-    results += [_result(name, ("not_made", "on_request", "made on request")) for name in ON_REQUEST]
-    return Report(
-        bundle=label,
-        status=_status(results),
-        bundle_id=identity,
-        evidence_id=None,
-        target=None,
-        verdict=None,
-        checks=tuple(results),
-        signers=signers,
-        differences=(),
-        stated=(),
-        also=(),
-        hint=None,
-    )
-
-
-def _is_fatal(result: CheckResult) -> bool:
-    # A sound bundle about another source than the reader's is still worth judging: it is STALE.
-    return result.status == "failed" and result.reason != "other_source"
-
-
-def _result(name: CheckName, outcome: Outcome) -> CheckResult:
-    status, reason, detail = outcome
-    return CheckResult(name=name, status=status, reason=reason, detail=detail[:4096])
-
-
-def _status(results: Iterable[CheckResult]) -> BundleStatus:
-    made = list(results)
-    required = [result for result in made if result.name in REQUIRED]
-    failed = [result.reason for result in made if result.status == "failed"]
-    if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
-        return "INVALID"
-    if any(reason in ("untrusted", "threshold") for reason in failed):
-        return "UNTRUSTED"
-    if failed:
-        return "STALE"
-    return "CURRENT" if all(result.status == "passed" for result in required) else "INTACT"
-
-
-def _target(manifest: Manifest | None) -> ReportedTarget | None:
-    if manifest is None:
-        return None
-    target = manifest.target
-    return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
-
-
-def _verdict(manifest: Manifest) -> Verdict:
-    judgement = manifest.judgement
-    return Verdict(
-        status=judgement.verdict,
-        reasons=judgement.reasons,
-        claims=tuple(map(_reported, judgement.claims)),
-    )
-
-
-def _reported(claim: ClaimResult) -> ReportedClaim:
-    return ReportedClaim(
-        id=claim.id,
-        kind=claim.kind,
-        version=claim.version,
-        mode=claim.mode,
-        status=claim.status,
-        because=claim.because,
-    )
-
-
-def _unreadable(error: BundleError, label: str) -> Checked:
-    """The report about a container that could not be read."""
-    first = _result("members", ("failed", error.reason, str(error)))
-    results = [first, *(_result(name, _EARLIER) for name in REQUIRED[1:])]
-    results += [_result(name, _ON_REQUEST) for name in ON_REQUEST]
-    return Checked(
-        Report(
-            bundle=label,
-            status="INVALID",
-            bundle_id=None,
-            evidence_id=None,
-            target=None,
-            verdict=None,
-            checks=tuple(results),
-            signers=(),
-            differences=(),
-            stated=(),
-            also=(),
-            hint=error.hint,
-        )
-    )

@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
         "_check_comparison",
         "_check_content",
         "_check_members",
+        "_check_report",
         "_check_signers",
         "_held_trees",
         "_known",

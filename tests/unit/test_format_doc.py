@@ -13,6 +13,7 @@ DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 CHECKING = (
     "_check_content",
     "_check_members",
+    "_check_report",
     "_check_signers",
     "_zip",
     "check",
