@@ -1,6 +1,7 @@
 """The committed JSON Schemas are those of the models, and accept what the models write."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "schemas"
 
 
+@cache
 def validator(name: str) -> Any:  # Any: jsonschema's validators share no public type
     """A validator for one of the committed schemas."""
     resources = [
