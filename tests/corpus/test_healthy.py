@@ -7,7 +7,7 @@ import pytest
 from tests.corpus.__main__ import HEALTHY_ON
 from tests.corpus.recordings import Studio, healthy
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")

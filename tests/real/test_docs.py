@@ -29,7 +29,7 @@ WHEEL = "openai_agents-0.20.0-py3-none-any.whl"
 WARM = {"tutorial", "old-releases"}
 """Pages of somebody who records: they have a wheel store. Readers of a bundle begin without one."""
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 @dataclass

@@ -16,7 +16,7 @@ from agentproof._sandbox import Level
 from agentproof.errors import CannotDoError
 from tests.sandboxed import Environment, choice, make_environment, run_script
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 if sys.platform != "linux":
     pytest.skip("what is left is looked for in Linux's /proc", allow_module_level=True)

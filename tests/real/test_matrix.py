@@ -14,7 +14,7 @@ from agentproof._targets import parse_target
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 class Story:

@@ -23,6 +23,7 @@ def _reader(bundle: Bundle) -> Reader:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "path"), FILES)
 def test_no_byte_of_a_file_can_be_changed(name: str, path: str) -> None:
     bundle = CASES[name]
@@ -30,6 +31,7 @@ def test_no_byte_of_a_file_can_be_changed(name: str, path: str) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_byte_of_a_zip_can_be_changed(name: str) -> None:
     bundle = CASES[name]
@@ -39,6 +41,7 @@ def test_no_byte_of_a_zip_can_be_changed(name: str) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_byte_of_an_attached_wheel_can_be_changed(name: str) -> None:
     bundle = CASES[name]

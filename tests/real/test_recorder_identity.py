@@ -14,7 +14,7 @@ from agentproof import _environment, _lock, _pythons, _wheels
 from agentproof.errors import CannotDoError
 from tests.unit.recorder.driver import Recorded, bare, record
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 SCRIPTS = Path(__file__).parents[1] / "scripts" / "surfaces"
 RELEASES = ("0.2.0", "0.8.0", "0.14.0", "0.19.4", "0.20.0", "0.21.0", "0.22.3", "0.24.0")

@@ -15,7 +15,7 @@ from agentproof.errors import CannotDoError
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 def agentproof(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -187,6 +187,7 @@ def test_a_hostile_bundle_is_invalid_with_a_reason_in_64_mb(name: str, judged: d
 
 
 @pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_a_greedy_bundle_is_invalid_with_a_reason_in_64_mb(name: str, tmp_path: Path) -> None:
     status, reason, peak = _children(tmp_path, [name])[name]
