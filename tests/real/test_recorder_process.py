@@ -199,7 +199,7 @@ def test_what_the_script_tries_to_reach_is_refused_and_named(
 
 def test_the_archive_that_the_runner_packs_runs_by_itself(tmp_path: Path) -> None:
     """The zipapp is flat; its modules must not be in the way of a script's own `events` or `values`."""
-    from agentproof._runner import recorder_archive  # noqa: PLC0415  # the one test that needs the host
+    from agentproof._isolation._runner import recorder_archive  # noqa: PLC0415  # the one test that needs the host
 
     (tmp_path / "recorder.pyz").write_bytes(recorder_archive())
     root = tmp_path / "root"
@@ -225,3 +225,55 @@ def test_a_script_that_leaves_at_once_still_has_its_last_word(tmp_path: Path) ->
     assert (recorded.stream("stdout"), recorded.exit_code) == (expected.stdout, 5)
     assert [(event["outcome"], event["code"]) for event in recorded.of("script.ended")] == [("exited", 5)]
     assert recorded.end["files"] == ["script.py"]
+
+
+TESTS = """
+import pytest
+from helper import LIMIT
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_small(number, three):
+    print("number", number)
+    assert number != 2 and LIMIT == three
+
+@pytest.mark.skip
+def test_skipped():
+    raise AssertionError
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("no")
+
+def test_with_a_broken_fixture(broken):
+    pass
+"""
+
+
+def test_tests_are_run_by_node_id_each_with_its_outcome(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef three():\n    return 3\n")
+    (root / "helper.py").write_text("LIMIT = 3\n")
+    (root / "test_one.py").write_text(TESTS)
+    names = [
+        "test_one.py::test_small",
+        "test_one.py::test_skipped",
+        "test_one.py::test_with_a_broken_fixture",
+    ]
+    (recorded,) = record(root / "test_one.py", tmp_path, tests=names).values()
+    outcomes = [(event["test"].partition("::")[2], event["outcome"]) for event in recorded.of("test.ended")]
+    assert outcomes == [
+        ("test_small[1]", "passed"),
+        ("test_small[2]", "failed"),
+        ("test_small[3]", "passed"),
+        ("test_skipped", "skipped"),
+        ("test_with_a_broken_fixture", "error"),
+    ]
+    failed = recorded.of("test.ended")[1]
+    assert failed["error"]["type"] == "builtins:AssertionError"
+    assert [frame["function"] for frame in failed["frames"]] == ["test_small"]
+    assert recorded.stream("stdout") == b"number 1\nnumber 2\nnumber 3\n"
+    assert recorded.end["files"] == ["conftest.py", "helper.py", "test_one.py"]
+    assert recorded.of("script.ended")[0]["code"] == 1
+    assert recorded.of("recorder.failed") == []
+    assert sorted(path.name for path in root.iterdir()) == ["conftest.py", "helper.py", "test_one.py"]

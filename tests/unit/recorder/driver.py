@@ -86,6 +86,7 @@ def record(
     python: str | Path = sys.executable,
     modes: Sequence[str] = ("as-written",),
     arguments: Sequence[str] = (),
+    tests: Sequence[str] = (),
     site_packages: Path | None = None,
     network: str = "audit-hook",
     cache: Path | None = None,
@@ -106,6 +107,7 @@ def record(
         "package": "agents",
         "site_packages": str(site_packages or work),
         "network": network,
+        "tests": list(tests),
     }
     for mode in modes:
         (work / f"work-{mode}").mkdir()

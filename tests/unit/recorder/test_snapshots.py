@@ -1,6 +1,8 @@
 """Asking live objects: rules of `agentproof._recorder.snapshots`."""
 
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +13,24 @@ import pytest
 from agentproof._recorder import snapshots
 from agentproof._recorder.events import Journal
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+"""A worker of pytest-xdist has a thread of its own, so no child may be forked there."""
+
+_forks = pytest.mark.skipif(
+    not hasattr(os, "fork") or IN_WORKER, reason="no child can be forked here; run in a process of their own"
+)
 
 
+@pytest.mark.skipif(not IN_WORKER, reason="the tests below run here themselves")
+def test_the_tests_below_pass_in_a_process_of_their_own() -> None:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout
+
+
+@_forks
 def test_the_answer_comes_from_a_child_and_nothing_changes_here(journal: Journal) -> None:
     live = {"log": [1]}
 
@@ -26,10 +43,12 @@ def test_the_answer_comes_from_a_child_and_nothing_changes_here(journal: Journal
     assert live == {"log": [1]}
 
 
+@_forks
 def test_a_long_answer_arrives_whole(journal: Journal) -> None:
     assert snapshots.ask(lambda: "x" * 1_000_000) == "x" * 1_000_000
 
 
+@_forks
 def test_a_question_that_fails_is_unavailable(journal: Journal) -> None:
     with pytest.raises(snapshots.UnavailableError, match="ZeroDivisionError"):
         snapshots.ask(lambda: 1 // 0)
@@ -37,12 +56,14 @@ def test_a_question_that_fails_is_unavailable(journal: Journal) -> None:
         snapshots.ask(lambda: os._exit(0))
 
 
+@_forks
 def test_a_question_that_never_ends_is_unavailable(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "TIMEOUT", 0.05)
     with pytest.raises(snapshots.UnavailableError, match="no answer"):
         snapshots.ask(threading.Event().wait)
 
 
+@_forks
 def test_a_file_that_the_script_has_open_does_not_grow_there(journal: Journal, tmp_path: Path) -> None:
     with (tmp_path / "log").open("ab", buffering=0) as log:
         with pytest.raises(snapshots.UnavailableError):
@@ -51,6 +72,7 @@ def test_a_file_that_the_script_has_open_does_not_grow_there(journal: Journal, t
     assert (tmp_path / "log").read_bytes() == b"own\n"
 
 
+@_forks
 def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +97,7 @@ def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(
             go_on.set()
 
 
+@_forks
 def test_forking_does_not_bring_back_a_warning_that_was_shown(journal: Journal) -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
@@ -90,6 +113,7 @@ def test_forking_does_not_bring_back_a_warning_that_was_shown(journal: Journal) 
         assert [str(each.message) for each in shown] == ["once"]
 
 
+@_forks
 def test_attributes_that_a_question_sets_are_put_back() -> None:
     class State:
         kept = None
@@ -104,6 +128,7 @@ def test_attributes_that_a_question_sets_are_put_back() -> None:
     assert vars(state) == {"marker": 1, "items": gone}
 
 
+@_forks
 def test_a_logger_is_silent_for_a_moment_only(caplog: pytest.LogCaptureFixture) -> None:
     import logging  # noqa: PLC0415  # the recorder too imports it only here
 
