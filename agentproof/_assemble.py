@@ -9,8 +9,8 @@ import pydantic_core
 
 from . import __version__, judge
 from ._canonical import Canonical, agreement, canonicalise, generated_ids
-from ._lock import Lock
-from ._runner import RawRecording
+from ._environment._lock import Lock
+from ._isolation._runner import RawRecording
 from ._secrets import Redactor, Wanted
 from .claims import read_claims
 from .errors import RecorderError, UsageError

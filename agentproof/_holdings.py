@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import _git
-from ._held_trees import Tree, directory_tree, git_tree
+from ._checks._held_trees import Tree, directory_tree, git_tree
+from ._environment import _git
 from .errors import CannotDoError, UsageError
 from .trust import Trust, parse_trust, read_trust
 

@@ -12,12 +12,13 @@ from typing import Protocol
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from . import _environment, _isolation, _runner
 from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
+from ._environment import _venv
+from ._environment._lock import Lock
+from ._environment._wheels import WheelStore
 from ._files import read_bounded
-from ._lock import Lock
+from ._isolation import _levels, _runner
 from ._secrets import Wanted, find_secrets, host_secrets, patterns
-from ._wheels import WheelStore
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
 from .models.manifest import Isolation, Manifest
@@ -106,13 +107,13 @@ def observe(
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
-    with _environment.prepare(lock, store, progress=story.working) as environment:
+    with _venv.prepare(lock, store, progress=story.working) as environment:
         story.done(
             "built",
             f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
             "match their wheels' RECORD",
         )
-        isolation = _isolation.choose(conditions.require_isolation)
+        isolation = _levels.choose(conditions.require_isolation)
         source = reproduction.source
         story.working("running the script")
         started = time.monotonic()

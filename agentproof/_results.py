@@ -16,11 +16,13 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from . import __version__, _isolation, _seal, _wheels
+from . import __version__, _seal
 from ._assemble import Assembled
-from ._control import copy_reproduction
+from ._environment import _wheels
+from ._environment._lock import Lock
 from ._files import write_atomic
-from ._lock import Lock
+from ._isolation import _levels
+from ._isolation._control import copy_reproduction
 from ._observe import Conditions, Reproduction
 from .errors import BundleError
 from .models._wire import Sha256, encode
@@ -78,7 +80,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
     source = reproduction.source
     with tempfile.TemporaryDirectory(prefix="agentproof-key-") as copy:
         files = copy_reproduction(source.root, source.entry, Path(copy) / "root").files
-    choice = _isolation.choose(conditions.require_isolation)
+    choice = _levels.choose(conditions.require_isolation)
     document = {
         "agentproof": _own_sources(),
         "files": {name: _sha256(data) for name, data in files.items()},

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from . import _checkout, _lock, _pythons, _wheels
+from ._environment import _checkout, _lock, _pythons, _wheels
 from ._observe import Story
 from .errors import UsageError
 from .record import Request

@@ -19,8 +19,8 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from . import _checkout, _git, _pythons, _releases
 from ._comparison import Attempt, Series
+from ._environment import _checkout, _git, _pythons, _releases
 from ._targets import DISTRIBUTION, Target
 from .compare import Recorder, Subject
 from .errors import UsageError

@@ -31,10 +31,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _check_content as content
-from . import _check_members as members
-from . import _check_signers as signers
-from ._check_report import (
+from ._checks import _content as content
+from ._checks import _members as members
+from ._checks import _signers as signers
+from ._checks._reporting import (
     EARLIER,
     NOT_ASKED,
     Outcome,
@@ -60,7 +60,7 @@ from .store import Bundle, Shelf, bundle_id, read_bundle, short
 from .trust import Trust
 
 if TYPE_CHECKING:
-    from ._held_trees import Tree, TreeComparison
+    from ._checks._held_trees import Tree, TreeComparison
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class _Check:
         """Compare with the reader's trees; yields those that hold the wheel's files."""
         if not self.reader.checkouts and not self.reader.installed:
             return
-        from ._held_trees import compare_tree  # noqa: PLC0415 (4 ms, for those who ask only)
+        from ._checks._held_trees import compare_tree  # noqa: PLC0415 (4 ms, for those who ask only)
 
         loaded = {module.path for module in manifest.loaded}
         for tree in (*self.reader.checkouts, *self.reader.installed):

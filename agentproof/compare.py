@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from . import _runner, signing
+from . import signing
 from ._comparison import Attempt, Series, is_comparison, pack
 from ._files import write_atomic
+from ._isolation import _runner
 from ._observe import Story, read_reproduction
 from ._results import ResultStore, default_results
 from ._targets import Target, request_for

@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from . import __version__, _checkout, _pythons, _wheels, signing
+from . import __version__, signing
 from ._comparison import Attempt, Series, build_rows
-from ._control import copy_reproduction
+from ._environment import _checkout, _pythons, _wheels
 from ._files import read_bounded, write_atomic
+from ._isolation._control import copy_reproduction
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
 from ._results import default_results

@@ -11,14 +11,16 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from . import _lock, _pythons, _runner, _wheels, signing
+from . import signing
 from ._assemble import Assembled
+from ._environment import _lock, _pythons, _wheels
+from ._environment._wheelfile import read_wheel
 from ._files import read_bounded, write_atomic
+from ._isolation import _runner
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Conditions, Reproduction, Story, observe, read_reproduction, refuse_secrets
 from ._place import Place, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
-from ._wheelfile import read_wheel
 from .errors import CannotDoError, UsageError
 from .models.header import Header
 from .models.manifest import Manifest, Origin

@@ -20,11 +20,13 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from . import _lock, _pythons, _runner, _wheels, signing
+from . import signing
 from ._align import compare_traces
 from ._assemble import Assembled
 from ._digests import sha256
+from ._environment import _lock, _pythons, _wheels
 from ._files import write_atomic
+from ._isolation import _runner
 from ._limits import MAX_STATE_BYTES
 from ._observe import Conditions, Story, observe, read_reproduction
 from .check import Checked

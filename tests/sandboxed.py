@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _isolation, _runner
-from agentproof._isolation import Choice, Probe
-from agentproof._sandbox import Level
+from agentproof._isolation import _levels, _runner
+from agentproof._isolation._levels import Choice, Probe
+from agentproof._isolation._sandbox import Level
 from agentproof.models.trace import Mode
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -61,7 +61,7 @@ def standin() -> bytes:
 @cache
 def probed(level: Level) -> Probe:
     """What this machine can do at a level; asked once."""
-    return _isolation._try(level)
+    return _levels._try(level)
 
 
 def choice(level: Level) -> Choice:
@@ -74,7 +74,7 @@ def choice(level: Level) -> Choice:
 
 def best() -> Choice:
     """What a user gets here."""
-    return _isolation.choose()
+    return _levels.choose()
 
 
 def run_script(

@@ -56,7 +56,7 @@ def read_stories(path: Path, *, reader: Reader) -> list[Story]:
 
 
 def _compared(bundle: Bundle, place: Path, reader: Reader) -> list[Story]:
-    from .._check_comparison import check_comparison
+    from .._checks._comparisons import check_comparison
     from ..check import check_bundle
     from ..errors import UsageError
     from ..report._story import tell

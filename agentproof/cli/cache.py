@@ -23,7 +23,7 @@ def cache() -> None:
 @click.option("--verbose", "-v", is_flag=True, help="One line an item.")
 def list_items(*, verbose: bool) -> None:
     """Say how much is kept, by kind."""
-    from .. import _cache, _wheels
+    from .._environment import _cache, _wheels
 
     items = _cache.list_cache(_wheels.default_store())
     click.echo(str(_wheels.cache_root()))
@@ -45,7 +45,7 @@ def list_items(*, verbose: bool) -> None:
 )
 def prune(*, max_size: str, unused_for: int | None) -> None:
     """Remove leftovers and what was least recently used."""
-    from .. import _cache, _wheels
+    from .._environment import _cache, _wheels
     from ..errors import UsageError
 
     match = re.fullmatch(r"(\d+)([KMG]?)B?", max_size.upper())

@@ -12,7 +12,7 @@ from ._group import examples
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .._held_trees import Tree
+    from .._checks._held_trees import Tree
     from ..check import Reader
     from ..models.statement import Role
 
@@ -168,8 +168,9 @@ def own_reader(
     installed: tuple[str, ...] = (),
 ) -> Reader:
     """The user's own configuration and wheel store, and what they named beside them."""
-    from .. import _wheels, keyring
-    from .._known import read_known
+    from .. import keyring
+    from .._checks._known import read_known
+    from .._environment import _wheels
     from ..check import Reader
     from ..source import Sources, read_held_wheel
     from ..trust import read_revoked

@@ -64,7 +64,8 @@ def options_of(
     timeout: int,
 ) -> Options:
     """The shared options as the library takes them."""
-    from .. import _runner, compare
+    from .. import compare
+    from .._isolation import _runner
 
     return compare.Options(
         python=python,

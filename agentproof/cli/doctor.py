@@ -43,7 +43,7 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _pythons_found() -> Iterator[_Finding]:
-    from .. import _pythons
+    from .._environment import _pythons
 
     found = _pythons.installed()
     text = ", ".join(interpreter.version for interpreter in found) or "none"
@@ -56,7 +56,7 @@ def _pythons_found() -> Iterator[_Finding]:
 
 
 def _uv_found() -> Iterator[_Finding]:
-    from .. import _index
+    from .._environment import _index
     from ..errors import AgentproofError
 
     try:
@@ -68,7 +68,7 @@ def _uv_found() -> Iterator[_Finding]:
 
 
 def _index_found() -> Iterator[_Finding]:
-    from .. import _index
+    from .._environment import _index
     from ..errors import AgentproofError
     from ..record import TARGETS
 
@@ -94,9 +94,9 @@ def _index_found() -> Iterator[_Finding]:
 
 
 def _isolation_found() -> Iterator[_Finding]:
-    from .. import _isolation
+    from .._isolation import _levels
 
-    probes = _isolation.probe()
+    probes = _levels.probe()
     for probe in probes:
         tested = probe.self_test.replace("_", " ")
         text = f"{probe.level}: {'works' if probe.works else probe.why}"
@@ -125,7 +125,7 @@ def _keys_found() -> Iterator[_Finding]:
 
 
 def _cache_found() -> Iterator[_Finding]:
-    from .. import _wheels
+    from .._environment import _wheels
 
     root = _wheels.cache_root()
     entries = _wheels.default_store().entries()

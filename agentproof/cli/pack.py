@@ -99,7 +99,7 @@ def _without_wheel(read: Bundle) -> Bundle:
 
 def _with_wheel(read: Bundle, path: Path) -> Bundle:
     """The bundle with its target wheel, from the store's shelf or from the user's wheel store."""
-    from .. import _wheels
+    from .._environment import _wheels
     from ..errors import CannotDoError
     from ..models.manifest import Manifest
     from ..store import WHEELS, Bundle

@@ -137,8 +137,9 @@ def record(
     The script is run as it is, without network and without your environment variables: as written and
     with its runs streamed, each twice. ARGUMENTS are passed on to it.
     """
-    from .. import _render, _runner, _targets
+    from .. import _render, _targets
     from .. import record as recording
+    from .._isolation import _runner
     from ..check import check_bundle
     from ..errors import Exit, UsageError
     from .check import own_reader

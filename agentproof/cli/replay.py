@@ -66,8 +66,9 @@ def replay(
     This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence was seen, 1
     where other evidence was, 4 where the environment cannot be had.
     """
-    from .. import _render, _render_compare, _runner, keyring, signing
+    from .. import _render, _render_compare, keyring, signing
     from .. import replay as replaying
+    from .._isolation import _runner
     from ..check import check_path
     from ..errors import Exit, UsageError
     from ..store import shelf_of

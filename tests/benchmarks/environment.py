@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentproof import _environment, _lock, _pythons, _wheels
-from agentproof._lock import Lock
+from agentproof._environment import _lock, _pythons, _venv, _wheels
+from agentproof._environment._lock import Lock
 from agentproof.models import pylock
 
 
@@ -50,7 +50,7 @@ def _locked(options: argparse.Namespace) -> Lock:
 
 
 def _prepare(locked: Lock, store: _wheels.WheelStore) -> None:
-    with _environment.prepare(locked, store):
+    with _venv.prepare(locked, store):
         pass
 
 

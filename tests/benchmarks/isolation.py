@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentproof import _isolation, _runner, _sandbox
-from agentproof._isolation import Choice
-from agentproof._sandbox import Level
+from agentproof._isolation import _levels, _runner, _sandbox
+from agentproof._isolation._levels import Choice
+from agentproof._isolation._sandbox import Level
 from tests.sandboxed import make_environment, run_script
 
 PROGRAM = "/bin/true"
@@ -33,16 +33,16 @@ def main() -> None:
         place = Path(name).resolve()
         place.chmod(0o755)
         _row(f"`{PROGRAM}`, bare", rounds, lambda: subprocess.run([PROGRAM], check=True))
-        for probe in _isolation.probe():
+        for probe in _levels.probe():
             if not probe.works:
                 print(f"| {probe.level} | not here: {probe.why} | | |")
                 continue
             _row(f"`{PROGRAM}`, {probe.level}", rounds, _launcher(probe.level, place))
-        _row("choosing a level (`choose()`)", rounds, _isolation.choose)
+        _row("choosing a level (`choose()`)", rounds, _levels.choose)
         environment = make_environment(place)
         python = [str(environment.python), "-c", "pass"]
         _row("`python -c pass`, bare", rounds, lambda: subprocess.run(python, check=True, env={}))
-        for probe in _isolation.probe():
+        for probe in _levels.probe():
             if probe.works:
                 held = Choice(probe.level, probe.landlock)
                 _row(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from agentproof import _bytecode, _environment, _lock, _pythons, _wheels
+from agentproof._environment import _bytecode, _lock, _pythons, _venv, _wheels
 from agentproof.errors import AgentproofError
 
 
@@ -53,7 +53,7 @@ def _row(release: str, python: _pythons.Interpreter) -> tuple[_lock.Lock, str]:
     started = time.perf_counter()
     locked = _lock.lock(requirement=f"openai-agents=={release}", interpreter=python, store=store)
     seconds = time.perf_counter() - started
-    with _environment.prepare(locked, store) as environment:
+    with _venv.prepare(locked, store) as environment:
         done = subprocess.run(
             [
                 *(environment.python, "-s", "-X", f"pycache_prefix={environment.pycache_prefix}"),

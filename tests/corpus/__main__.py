@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentproof._wheels import cache_root
+from agentproof._environment._wheels import cache_root
 from agentproof.claims import explain
 from agentproof.errors import AgentproofError
 

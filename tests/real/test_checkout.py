@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _checkout, _pythons
-from agentproof._wheels import WheelStore
+from agentproof._environment import _checkout, _pythons
+from agentproof._environment._wheels import WheelStore
 from agentproof.errors import CannotDoError, UsageError
 from tests.real.test_git import git
 

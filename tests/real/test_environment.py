@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _bytecode, _environment, _pythons
-from agentproof._environment import PreparedEnvironment, prepare
-from agentproof._lock import Lock
-from agentproof._wheels import Provenance, WheelStore
+from agentproof._environment import _bytecode, _pythons, _venv
+from agentproof._environment._lock import Lock
+from agentproof._environment._venv import PreparedEnvironment, prepare
+from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.errors import CannotDoError
 from agentproof.models.manifest import Origin, Package, Target
 from tests.wheels import make_wheel
@@ -36,7 +36,7 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
     place = tmp_path / "environments"
     place.mkdir()
-    monkeypatch.setattr(_environment, "_places", lambda: [place])
+    monkeypatch.setattr(_venv, "_places", lambda: [place])
 
 
 @pytest.fixture
@@ -303,10 +303,10 @@ def abandoned(lock: Lock, store: WheelStore, tmp_path: Path) -> Iterator[Path]:
     ready = tmp_path / "ready"
     code = (
         "import pickle, sys, time, pathlib\n"
-        "from agentproof import _environment\n"
+        "from agentproof import _venv\n"
         "lock, store, place, ready = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
         "_environment._places = lambda: [place]\n"
-        "with _environment.prepare(lock, store) as environment:\n"
+        "with _venv.prepare(lock, store) as environment:\n"
         "    ready.write_text(str(environment.prefix.parent))\n"
         "    time.sleep(60)\n"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uv
 
-from agentproof import _pythons, _wheels
+from agentproof._environment import _pythons, _wheels
 from agentproof.errors import CannotDoError
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _git
+from agentproof._environment import _git
 from agentproof._tree import object_id
 from agentproof.errors import CannotDoError, UsageError
 

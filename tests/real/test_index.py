@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from agentproof import _lock, _pythons
-from agentproof._download import Wanted, fetch
-from agentproof._index import index_settings
-from agentproof._wheels import WheelStore
+from agentproof._environment import _lock, _pythons
+from agentproof._environment._download import Wanted, fetch
+from agentproof._environment._index import index_settings
+from agentproof._environment._wheels import WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from tests.wheels import make_wheel
 

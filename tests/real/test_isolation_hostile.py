@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _control, _runner, _sandbox
-from agentproof._isolation import Choice
-from agentproof._sandbox import Level
+from agentproof._isolation import _control, _runner, _sandbox
+from agentproof._isolation._levels import Choice
+from agentproof._isolation._sandbox import Level
 from agentproof.errors import RecorderError
 from tests.sandboxed import Environment, choice, make_environment, probed, run_script, said
 

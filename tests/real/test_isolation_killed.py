@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _control
-from agentproof._sandbox import Level
+from agentproof._isolation import _control
+from agentproof._isolation._sandbox import Level
 from agentproof.errors import CannotDoError
 from tests.sandboxed import Environment, choice, make_environment, run_script
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _control, _runner
+from agentproof._isolation import _control, _runner
 from tests.sandboxed import Environment, make_environment, run_script, said
 
 pytestmark = pytest.mark.real

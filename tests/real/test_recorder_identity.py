@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _environment, _lock, _pythons, _wheels
+from agentproof._environment import _lock, _pythons, _venv, _wheels
 from agentproof.errors import CannotDoError
 from tests.unit.recorder.driver import Recorded, bare, record
 
@@ -22,7 +22,7 @@ PYTHON = "3.12"
 
 
 @contextmanager
-def environment(version: str, python: str) -> Iterator[_environment.PreparedEnvironment]:
+def environment(version: str, python: str) -> Iterator[_venv.PreparedEnvironment]:
     """A venv with the release as of its own day."""
     try:
         interpreter = _pythons.find(python)
@@ -30,7 +30,7 @@ def environment(version: str, python: str) -> Iterator[_environment.PreparedEnvi
         pytest.skip(str(error))
     store = _wheels.default_store()
     lock = _lock.lock(requirement=f"openai-agents=={version}", interpreter=interpreter, store=store)
-    with _environment.prepare(lock, store) as prepared:
+    with _venv.prepare(lock, store) as prepared:
         yield prepared
 
 

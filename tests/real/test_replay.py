@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentproof import _pythons
+from agentproof._environment import _pythons
 from agentproof.errors import CannotDoError
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _cache, _scratch
-from agentproof._wheels import Provenance, WheelStore
+from agentproof import _scratch
+from agentproof._environment import _cache
+from agentproof._environment._wheels import Provenance, WheelStore
 from tests.wheels import make_wheel
 
 HOUR = 3600.0

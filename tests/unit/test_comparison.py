@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from agentproof._check_comparison import check_comparison
+from agentproof._checks._comparisons import check_comparison
 from agentproof._comparison import (
     Attempt,
     Series,

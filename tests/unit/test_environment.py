@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _bytecode
-from agentproof._installed import DiffersError, settle
-from agentproof._wheelfile import WheelFile, read_wheel
+from agentproof._environment import _bytecode
+from agentproof._environment._installed import DiffersError, settle
+from agentproof._environment._wheelfile import WheelFile, read_wheel
 from tests.wheels import make_wheel
 
 SITE = "lib/python3.12/site-packages"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _checkout, _git
+from agentproof._environment import _checkout, _git
 from agentproof.errors import UsageError
 
 _WHO = {

@@ -11,10 +11,10 @@ from agentproof.models.statement import Uri
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 CHECKING = (
-    "_check_content",
-    "_check_members",
-    "_check_report",
-    "_check_signers",
+    "_checks/_content",
+    "_checks/_members",
+    "_checks/_reporting",
+    "_checks/_signers",
     "_zip",
     "check",
     "judge",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._held_trees import Tree, compare_tree, directory_tree, git_tree
+from agentproof._checks._held_trees import Tree, compare_tree, directory_tree, git_tree
 from agentproof._tree import Blob, object_id
 from agentproof.check import Reader, check_bundle, exit_code
 from agentproof.errors import Exit, UsageError

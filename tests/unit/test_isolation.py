@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _isolation, _sandbox
-from agentproof._isolation import Choice, Probe, Report
-from agentproof._sandbox import Level
+from agentproof._isolation import _levels, _sandbox
+from agentproof._isolation._levels import Choice, Probe, Report
+from agentproof._isolation._sandbox import Level
 from agentproof.errors import CannotDoError, UsageError
 
 
@@ -18,19 +18,19 @@ def machine_with(monkeypatch: pytest.MonkeyPatch, *working: Level) -> None:
         works = level in working
         return Probe(level, works=works, why="self-test" if works else "forbidden here", landlock=5 * works)
 
-    monkeypatch.setattr(_isolation, "_try", tried)
+    monkeypatch.setattr(_levels, "_try", tried)
 
 
 def test_the_best_level_that_works_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, "seccomp", "audit-hook")
-    chosen = _isolation.choose()
+    chosen = _levels.choose()
     assert chosen.level == "seccomp"
     assert [each.level for each in chosen.refused] == ["namespace"]
 
 
 def test_a_better_level_than_required_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, "namespace", "seccomp", "audit-hook")
-    assert _isolation.choose("seccomp").level == "namespace"
+    assert _levels.choose("seccomp").level == "namespace"
 
 
 def test_less_than_required_is_refused_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,18 +38,18 @@ def test_less_than_required_is_refused_with_what_is_missing(monkeypatch: pytest.
     with pytest.raises(
         CannotDoError, match=r"seccomp.*namespace: forbidden here; seccomp: forbidden"
     ) as caught:
-        _isolation.choose("seccomp")
+        _levels.choose("seccomp")
     assert caught.value.hint is not None
 
 
 def test_an_unknown_level_is_misuse() -> None:
     with pytest.raises(UsageError, match="total"):
-        _isolation.choose("total")
+        _levels.choose("total")
 
 
 def test_this_machine_has_a_level_and_its_probe_says_why() -> None:
-    probes = _isolation.probe()
-    assert [each.level for each in probes] == list(_isolation.LEVELS)
+    probes = _levels.probe()
+    assert [each.level for each in probes] == list(_levels.LEVELS)
     assert probes[-1].works
     assert all(each.why for each in probes)
     assert all(each.self_test == "refused" for each in probes[:-1] if each.works)

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _sandbox
-from agentproof._isolation import Report
-from agentproof._sandbox import Level
+from agentproof._isolation import _sandbox
+from agentproof._isolation._levels import Report
+from agentproof._isolation._sandbox import Level
 from tests.sandboxed import choice, probed
 
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof._confine import seccomp_program
-from agentproof._syscalls import EVERYWHERE, MACHINES, Kernel, StepError
+from agentproof._isolation._confine import seccomp_program
+from agentproof._isolation._syscalls import EVERYWHERE, MACHINES, Kernel, StepError
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, EACCES, ENOSYS = 0x50001, 0x5000D, 0x50026

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _index, _lock, _pythons, _resolve
-from agentproof._wheels import Provenance, WheelStore
+from agentproof._environment import _index, _lock, _pythons, _resolve
+from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from agentproof.models.manifest import Origin
 from tests.wheels import make_wheel

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _pins, _pythons
+from agentproof._environment import _pins, _pythons
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 
 PYTHON = _pythons.find()

@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.tags import sys_tags
 
-from agentproof import _index, _pythons
+from agentproof._environment import _index, _pythons
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentproof import _lock, _pythons
 from agentproof._assemble import Assembled
+from agentproof._environment import _lock, _pythons
 from agentproof.check import Checked, Reader, check_bundle
 from agentproof.errors import BundleError, CannotDoError
 from agentproof.models.manifest import Manifest

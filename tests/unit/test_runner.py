@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _control, _readback, _remove, _runner
-from agentproof._isolation import Choice
+from agentproof._isolation import _control, _readback, _remove, _runner
+from agentproof._isolation._levels import Choice
 from agentproof.errors import RecorderError, UsageError
 from agentproof.models.manifest import Conduct
 from tests.sandboxed import Environment, make_environment, run_script
@@ -38,7 +38,7 @@ def test_the_recorder_is_packed_to_the_same_bytes_wherever_it_is_packed(
         [
             sys.executable,
             "-c",
-            "import agentproof._runner as r, sys; sys.stdout.buffer.write(r.recorder_archive())",
+            "import agentproof._isolation._runner as r, sys; sys.stdout.buffer.write(r.recorder_archive())",
         ],
         cwd=Path(__file__).parents[2],
         capture_output=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._known import read_known
+from agentproof._checks._known import read_known
 from agentproof._zip import WheelFile
 from agentproof.errors import BundleError, UsageError
 from agentproof.models.manifest import LoadedModule, Target

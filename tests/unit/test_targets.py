@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _pythons, _releases
+from agentproof._environment import _pythons, _releases
 from agentproof._targets import parse_target
 from agentproof.errors import UsageError
 

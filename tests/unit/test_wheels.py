@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentproof import _seal
-from agentproof._wheelfile import read_wheel
-from agentproof._wheels import Provenance, WheelStore, cache_root
+from agentproof._environment._wheelfile import read_wheel
+from agentproof._environment._wheels import Provenance, WheelStore, cache_root
 from agentproof.errors import CannotDoError, UsageError
 from tests.wheels import make_wheel
 

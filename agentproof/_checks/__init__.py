@@ -1,0 +1,1 @@
+"""The single steps of `agentproof.check`, and what they compare a bundle with."""

@@ -1,0 +1,218 @@
+"""The check of a comparison, offline like that of any bundle, and its report."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .._comparison import BUNDLES, Attempt, Series, build_rows, is_comparison, wheel_place
+from .._digests import sha256
+from .._limits import MAX_MANIFEST_BYTES
+from ..check import Checked, Reader, check_bundle, check_path
+from ..errors import BundleError
+from ..models._wire import Sha256
+from ..models.comparison import Comparison
+from ..models.diff import diff
+from ..models.manifest import Manifest
+from ..models.report import CheckName, Report, Signer
+from ..models.statement import build_comparison_statement
+from ..store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, Shelf, bundle_id
+from ._members import at
+from ._reporting import Outcome as CheckOutcome
+from ._reporting import Outcomes, report_on
+from ._signers import judge_signer, name_signers, parse_attestations
+
+
+@dataclass(frozen=True)
+class CheckedComparison:
+    """What a check of a comparison says."""
+
+    comparison: Comparison
+    bundle_id: Sha256
+    signers: tuple[Signer, ...]
+    recordings: Mapping[Sha256, Checked]
+    """The check of each bundle that it rests on."""
+
+
+def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
+    """Check a comparison offline.
+
+    1. The manifest is in its one form; every file is in it, byte for byte.
+    2. Each attestation is one good signature over the statement that this comparison gives.
+    3. Each bundle that it rests on is checked like any other, with the reader's trust and sources.
+    4. The rows are what these bundles give.
+
+    Whether anybody trusted signed, and whether each recording is CURRENT, is for the caller to read
+    off `signers` and `recordings`.
+
+    Raises:
+        BundleError: one of the steps failed.
+    """
+    if len(bundle.manifest) > MAX_MANIFEST_BYTES:
+        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
+    with at(MANIFEST):
+        comparison = Comparison.from_bytes(bundle.manifest)
+    _hold_members(comparison, bundle)
+    identity = bundle_id(bundle)
+    inside = _split(bundle)
+    recordings = {
+        name: check_bundle(each, reader=reader, label=f"{BUNDLES}{name}") for name, each in inside.items()
+    }
+    for name, checked in recordings.items():
+        if checked.status == "INVALID":
+            failed = next(check for check in checked.report.checks if check.status == "failed")
+            raise BundleError(failed.reason or "invalid", failed.detail, path=f"{BUNDLES}{name}")
+        if name != checked.report.bundle_id:
+            raise BundleError("other_name", "named by another id than its own", path=f"{BUNDLES}{name}")
+    signers = tuple(_signers(bundle, identity, recordings, reader))
+    _hold_rows(comparison, inside)
+    return CheckedComparison(comparison, identity, signers, recordings)
+
+
+def _hold_members(comparison: Comparison, bundle: Bundle) -> None:
+    listed = {member.path: member for member in comparison.members}
+    if [member.path for member in comparison.members] != sorted(listed):
+        raise BundleError("malformed", "members are not sorted by path, each once", path=MANIFEST)
+    for path in sorted(bundle.members.keys() - listed.keys()):
+        raise BundleError("unlisted", "not in the manifest", path=path, hint=f"delete {path}")
+    for path, member in listed.items():
+        data = bundle.members.get(path)
+        if data is None and not path.startswith(WHEELS):
+            raise BundleError("missing", "in the manifest, but not there", path=path)
+        if data is not None and (len(data), sha256(data)) != (member.size, member.sha256):
+            raise BundleError("other_bytes", "other bytes than the manifest says", path=path)
+
+
+def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
+    """The bundles inside, by the id that they are named by."""
+    found: dict[str, dict[str, bytes]] = {}
+    wheels: dict[str, bytes] = {}
+    for path, data in bundle.members.items():
+        if path.startswith(WHEELS):
+            wheels[path] = data
+            continue
+        inside, _, rest = path.removeprefix(BUNDLES).partition("/")
+        if not path.startswith(BUNDLES) or not rest:
+            raise BundleError("unlisted", "the format has no place for it", path=path)
+        found.setdefault(inside, {})[rest] = data
+    split: dict[Sha256, Bundle] = {}
+    for name, files in found.items():
+        if MANIFEST not in files:
+            raise BundleError("no_manifest", f"no {MANIFEST}", path=f"{BUNDLES}{name}")
+        with at(f"{BUNDLES}{name}/{MANIFEST}"):
+            manifest = Manifest.from_bytes(files[MANIFEST])
+        wheel = wheels.get(wheel_place(manifest))
+        members = {
+            path: data
+            for path, data in files.items()
+            if path != MANIFEST and not path.startswith(ATTESTATIONS)
+        }
+        if wheel is not None:
+            members[WHEELS + manifest.target.wheel] = wheel
+        attestations = {
+            path.removeprefix(ATTESTATIONS): data
+            for path, data in files.items()
+            if path.startswith(ATTESTATIONS)
+        }
+        split[name] = Bundle(files[MANIFEST], members, attestations)
+    return split
+
+
+def _signers(
+    bundle: Bundle, identity: Sha256, recordings: Mapping[Sha256, Checked], reader: Reader
+) -> Iterator[Signer]:
+    evidence = {
+        name: checked.manifest.evidence_id for name, checked in recordings.items() if checked.manifest
+    }
+    expected = build_comparison_statement(identity, recordings=evidence)
+    attestations = parse_attestations(bundle)
+    if not attestations:
+        raise BundleError("no_attestation", "nobody signed this comparison: attestations/ is empty")
+    for attestation in attestations:
+        if attestation.payload != expected:
+            raise BundleError("other_statement", "signed about something else", path=attestation.path)
+        yield judge_signer(attestation, reader.trust, reader.at or datetime.now(UTC))
+
+
+def _hold_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
+    used: set[Sha256] = set()
+    series: list[Series] = []
+    for row in comparison.rows:
+        attempts: list[Attempt] = []
+        for cell in row.cells:
+            if cell.recorded is None:
+                attempts.append(Attempt(cell.target, failed=cell.failed))
+                continue
+            identity = cell.recorded.bundle_id
+            if identity not in inside:
+                raise BundleError("missing", f"row {row.reproduction} rests on it", path=BUNDLES + identity)
+            used.add(identity)
+            attempts.append(Attempt(cell.target, bundle=inside[identity]))
+        series.append(Series(row.reproduction, tuple(attempts)))
+    for identity in sorted(inside.keys() - used):
+        raise BundleError("unlisted", "no row rests on it", path=BUNDLES + identity)
+    expected = build_rows(series)
+    if expected != comparison.rows:
+        before = {"rows": [row.to_shape() for row in expected]}
+        after = {"rows": [row.to_shape() for row in comparison.rows]}
+        change = next(diff(before, after), None)
+        where = change.pointer if change is not None else "rows"
+        raise BundleError("other_comparison", f"the bundles give something else at {where}", path=MANIFEST)
+
+
+def check_any(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
+    """Check what is at `path`: a bundle, or a comparison, whose report speaks of all its recordings.
+
+    Raises:
+        UsageError: there is nothing at `path`.
+        CannotDoError: the operating system refuses to read it.
+    """
+    checked = check_path(path, reader=reader, wheels=wheels)
+    if checked.bundle is None or not is_comparison(checked.bundle):
+        return checked
+    try:
+        found = check_comparison(checked.bundle, reader=reader)
+    except BundleError as error:
+        refused = Outcomes(members=("failed", error.reason, str(error)))
+        return Checked(report_on(refused, label=str(path), identity=bundle_id(checked.bundle)))
+    return Checked(_comparison_report(found, reader, str(path)), checked.bundle)
+
+
+def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> Report:
+    """One report on a comparison; each check is the worst of its recordings' and of its own."""
+    trusted = [signer for signer in found.signers if signer.principals]
+    inner = [checked.report for checked in found.recordings.values()]
+    who = name_signers(found.signers)
+    if trusted:
+        signature: CheckOutcome = ("passed", None, name_signers(trusted))
+    elif reader.trust.given:
+        signature = ("failed", "untrusted", who)
+    else:
+        signature = ("not_made", "no_trust", f"the signature is good; you named nobody to trust: {who}")
+    count = len(inner)
+    all_of = f"all {count} recordings"
+    rows = "; ".join(
+        f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
+        for row in found.comparison.rows
+    )
+    outcomes = Outcomes(
+        members=("passed", None, f"{len(found.comparison.members)} files match the manifest"),
+        encoding=("passed", None, "every file is in its one form"),
+        signature=_worst(signature, inner, "signature", count),
+        environment=_worst(("passed", None, f"{all_of} are pinned"), inner, "environment", count),
+        source=_worst(("passed", None, f"{all_of} are about a wheel that you hold"), inner, "source", count),
+        claims=("passed", None, f"recomputed in {count} recordings, which give: {rows}".replace("_", " ")),
+    )
+    return report_on(outcomes, label=label, identity=found.bundle_id, signers=found.signers)
+
+
+def _worst(own: CheckOutcome, inner: Iterable[Report], name: CheckName, count: int) -> CheckOutcome:
+    """This check of a comparison: what is wrong with it, else the first recording where it is not passed."""
+    steps = [check for report in inner for check in report.checks if check.name == name]
+    for status in ("failed", "not_made"):
+        if own[0] == status:
+            return own
+        bad = [check for check in steps if check.status == status]
+        if bad:
+            return bad[0].status, bad[0].reason, f"{len(bad)} of {count} recordings: {bad[0].detail}"
+    return own

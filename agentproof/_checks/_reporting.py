@@ -1,0 +1,135 @@
+"""What a check comes to: the outcome of each step, the one word, and the report."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import BundleError
+from ..models.manifest import ClaimResult, Manifest
+from ..models.report import (
+    ON_REQUEST,
+    REQUIRED,
+    BundleStatus,
+    CheckName,
+    CheckResult,
+    Report,
+    ReportedClaim,
+    ReportedTarget,
+    Signer,
+    Verdict,
+)
+
+Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
+"""The status of one step, its reason code, and a sentence."""
+
+EARLIER: Outcome = ("not_made", "earlier_failed", "an earlier check failed")
+NOT_ASKED: Outcome = ("not_made", "on_request", "made on request")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The required checks of something that is checked elsewhere; a check that is None was not made."""
+
+    members: Outcome | None = None
+    encoding: Outcome | None = None
+    signature: Outcome | None = None
+    environment: Outcome | None = None
+    source: Outcome | None = None
+    claims: Outcome | None = None
+
+
+def report_on(
+    outcomes: Outcomes, *, label: str | None, identity: str, signers: tuple[Signer, ...] = ()
+) -> Report:
+    """The report on something that is no single recording: without target and verdict."""
+    results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
+    results += [result_of(name, NOT_ASKED) for name in ON_REQUEST]
+    return Report(
+        bundle=label,
+        status=status_of(results),
+        bundle_id=identity,
+        evidence_id=None,
+        target=None,
+        verdict=None,
+        checks=tuple(results),
+        signers=signers,
+        differences=(),
+        stated=(),
+        also=(),
+        hint=None,
+    )
+
+
+def is_fatal(result: CheckResult) -> bool:
+    """Whether nothing after this may be believed."""
+    # A sound bundle about another source than the reader's is still worth judging: it is STALE.
+    return result.status == "failed" and result.reason != "other_source"
+
+
+def result_of(name: CheckName, outcome: Outcome) -> CheckResult:
+    """One line of the report."""
+    status, reason, detail = outcome
+    return CheckResult(name=name, status=status, reason=reason, detail=detail[:4096])
+
+
+def status_of(results: Iterable[CheckResult]) -> BundleStatus:
+    """The one word for these checks."""
+    made = list(results)
+    required = [result for result in made if result.name in REQUIRED]
+    failed = [result.reason for result in made if result.status == "failed"]
+    if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
+        return "INVALID"
+    if any(reason in ("untrusted", "threshold") for reason in failed):
+        return "UNTRUSTED"
+    if failed:
+        return "STALE"
+    return "CURRENT" if all(result.status == "passed" for result in required) else "INTACT"
+
+
+def target_of(manifest: Manifest) -> ReportedTarget:
+    """The distribution under test."""
+    target = manifest.target
+    return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
+
+
+def verdict_of(manifest: Manifest) -> Verdict:
+    """The verdict, once it was recomputed."""
+    judgement = manifest.judgement
+    return Verdict(
+        status=judgement.verdict,
+        reasons=judgement.reasons,
+        claims=tuple(map(reported, judgement.claims)),
+    )
+
+
+def reported(claim: ClaimResult) -> ReportedClaim:
+    """A claim without what only the manifest needs."""
+    return ReportedClaim(
+        id=claim.id,
+        kind=claim.kind,
+        version=claim.version,
+        mode=claim.mode,
+        status=claim.status,
+        because=claim.because,
+    )
+
+
+def unreadable(error: BundleError, label: str) -> Report:
+    """The report about a container that could not be read."""
+    results = [result_of("members", ("failed", error.reason, str(error)))]
+    results += [result_of(name, EARLIER) for name in REQUIRED[1:]]
+    results += [result_of(name, NOT_ASKED) for name in ON_REQUEST]
+    return Report(
+        bundle=label,
+        status="INVALID",
+        bundle_id=None,
+        evidence_id=None,
+        target=None,
+        verdict=None,
+        checks=tuple(results),
+        signers=(),
+        differences=(),
+        stated=(),
+        also=(),
+        hint=error.hint,
+    )

@@ -1,0 +1,1 @@
+"""Hold a script in, run it under the recorder, and bring back what the recorder wrote."""

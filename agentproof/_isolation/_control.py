@@ -1,0 +1,240 @@
+"""The directory of one run: made in memory, private, gone at the end, swept when a run was killed.
+
+    <base>/alive               locked as long as the run lasts
+    <base>/outside             what the self-test must not be able to open
+    <base>/root/               read-only copy of the reproduction
+    <base>/<k>/control/        between runner and recorder, one per process that is started
+    <base>/<k>/work/<mode>/    the script's working directory, empty
+    <base>/<k>/home/  tmp/
+
+The script's user can write below `<k>`, so nothing there is followed or believed for its name alone.
+"""
+
+import contextlib
+import os
+import signal
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .. import _scratch
+from ..errors import CannotDoError, RecorderError, UsageError
+
+_WHAT: Final = "run"
+_PREFIX: Final = "agentproof-tmp-run-"  # as _scratch spells it
+
+MAX_ROOT_BYTES: Final = 16 * 2**20
+MAX_ROOT_FILES: Final = 2000
+_LEFT_OUT_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
+_LEFT_OUT_ENDINGS = (".whl", ".zip", ".pyc", ".tar.gz")
+
+
+@contextmanager
+def run_directory() -> Iterator[Path]:
+    """A new base directory, in memory where there is such a place; what killed runs left goes first.
+
+    Raises:
+        CannotDoError: no directory can be made.
+    """
+    sweep()
+    # Another user (the dropped one) passes through; nobody else can list it.
+    with _scratch.directory(_WHAT, parent=_parent(), mode=0o711) as base:
+        yield base
+
+
+def _parent() -> Path:
+    memory = Path("/dev/shm")  # noqa: S108  (a directory with a random name is made in it)
+    if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) and memory.stat().st_mode & stat.S_IXOTH:
+        return memory
+    return Path(tempfile.gettempdir())
+
+
+def sweep() -> int:
+    """End the processes of killed runs and remove their directories; how many directories.
+
+    Below a PID namespace no process outlives its launcher; without one the script's children do
+    where both the runner and the launcher were killed.
+    """
+    for each in _parent().glob(f"{_PREFIX}*-*"):
+        process = each.name.removeprefix(_PREFIX).partition("-")[0]
+        if process.isdigit() and not os.path.isdir(f"/proc/{process}"):
+            end_processes(str(each))
+    return _scratch.sweep([_parent()])
+
+
+def end_processes(base: str) -> None:
+    """Kill processes whose HOME lies in `base` until none is left (5 s at most)."""
+    mark = b"HOME=" + os.fsencode(base) + b"/"
+    for _ in range(500):
+        found = [process for process in _processes() if _has_variable(process, mark)]
+        if not found:
+            return
+        for process in found:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []  # no Linux
+
+
+def _has_variable(process: int, mark: bytes) -> bool:
+    try:
+        environment = Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return False
+    return environment.startswith(mark) or b"\0" + mark in environment
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A read-only copy of the reproduction's directory."""
+
+    root: Path
+    files: dict[str, bytes]
+    only_entry: bool
+    """True if the directory was too large, and the entry alone was copied."""
+
+
+def copy_reproduction(source: Path, entry: str, target: Path) -> Copied:
+    """Copy the directory of a script, without what is no part of a reproduction.
+
+    Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
+    links that lead outside. A directory over the caps is no reproduction's own (a home, a download
+    folder): then the script alone is copied.
+
+    Raises:
+        UsageError: there is no such script.
+        CannotDoError: the copy cannot be written.
+    """
+    try:
+        content = (source / entry).read_bytes()
+    except OSError as error:
+        raise UsageError(f"reproduction {source / entry}: {error.strerror}") from error
+    try:
+        files = _read_all(source)
+        only_entry = False
+    except _TooLargeError:
+        files, only_entry = {}, True
+    files[entry] = content
+    try:
+        for name, data in files.items():
+            place = target / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            place.chmod(0o444)
+        for directory, _, _ in os.walk(target, topdown=False):
+            os.chmod(directory, 0o555)  # noqa: S103  (another user reads it; nobody writes it)
+    except OSError as error:
+        raise CannotDoError(f"the reproduction cannot be copied to {target}: {error.strerror}") from error
+    return Copied(target, files, only_entry)
+
+
+class _TooLargeError(Exception):
+    """A directory over the caps."""
+
+
+def _read_all(source: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    size = 0
+    for name, path in _files_below(source):
+        try:
+            size += path.stat().st_size
+            if size > MAX_ROOT_BYTES or len(files) >= MAX_ROOT_FILES:
+                raise _TooLargeError
+            files[name] = path.read_bytes()
+        except OSError:
+            continue  # unreadable, or just removed: the script cannot have it either
+    return files
+
+
+def _files_below(source: Path) -> Iterator[tuple[str, Path]]:
+    """Every regular file of the reproduction, sorted, by its path below `source`."""
+    root = source.resolve()
+    queue = [""]
+    seen = 0
+    while queue:
+        below = queue.pop(0)
+        try:
+            entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            if seen > 20 * MAX_ROOT_FILES:
+                raise _TooLargeError
+            name = f"{below}/{entry.name}" if below else entry.name
+            if entry.name.startswith(".") or not name.isprintable():
+                continue
+            path = Path(entry.path)
+            if entry.is_symlink():
+                path = path.resolve()
+                if not path.is_relative_to(root) or not path.is_file():
+                    continue
+            if path.is_dir():
+                if entry.name not in _LEFT_OUT_DIRECTORIES and not _is_left_out(path):
+                    queue.append(name)
+            elif path.is_file() and not entry.name.endswith(_LEFT_OUT_ENDINGS):
+                yield name, path
+
+
+def _is_left_out(directory: Path) -> bool:
+    """A bundle, or a virtual environment."""
+    return ((directory / "manifest.json").is_file() and (directory / "traces").is_dir()) or (
+        directory / "pyvenv.cfg"
+    ).is_file()
+
+
+def read_member(directory: Path, name: str, *, limit: int) -> tuple[bytes, int] | None:
+    """Up to `limit` bytes of a file that the script's processes wrote, and its whole size; None if absent.
+
+    Links are not followed, whoever placed them: the script's user may write here, and this process
+    may read more than that user.
+
+    Raises:
+        RecorderError: something else than a plain file is there.
+    """
+    path = directory / name
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecorderError(f"{name} in the control directory is not a file of the recorder's") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise RecorderError(f"{name} in the control directory is not a file of the recorder's")
+        pieces = []
+        while limit > 0 and (piece := os.read(descriptor, min(limit, 2**20))):
+            pieces.append(piece)
+            limit -= len(piece)
+        return b"".join(pieces), status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def disk_use(directory: Path, *, limit: int) -> int:
+    """Bytes below `directory`, counted until they are more than `limit`; a file counts 4 KiB at least."""
+    total = 0
+    queue = [str(directory)]
+    while queue and total <= limit:
+        with contextlib.suppress(OSError), os.scandir(queue.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(entry.path)
+                        total += 4096
+                    else:
+                        total += max(4096, entry.stat(follow_symlinks=False).st_blocks * 512)
+    return total
