@@ -226,7 +226,7 @@ def _concluded(
     if not claimed_end and not _came_to_its_end(evidence):
         reasons.add("script_failed")
     if not any(r.status == "holds" and r.kind != script_completed.NAME for r in results):
-        reasons |= blind or {_nothing(evidence)}
+        reasons |= _why_nothing_holds(evidence, blind)
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
     return Judgement(verdict="holds", claims=results)
@@ -238,6 +238,14 @@ def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
         mode for mode, view in evidence.views.items() if any(call.synthetic for call in view.of(ModelCalled))
     }
     return frozenset({*made, "both"}) if made else frozenset()
+
+
+def _why_nothing_holds(evidence: Evidence, blind: set[str]) -> set[str]:
+    why = _nothing(evidence)
+    if why == "nothing_observed":
+        return blind or {why}
+    # Without a run it does not matter what could not be captured; a recorder that failed may have missed it.
+    return {why} | (blind & {"recorder_failed"})
 
 
 def _nothing(evidence: Evidence) -> str:

@@ -143,6 +143,8 @@ def test_a_recorder_that_failed_everywhere_is_the_reason() -> None:
 def test_what_could_not_be_captured_is_not_observed() -> None:
     gaps = tuple(Gap(what=part, why="no such class") for part in ("models", "runs", "states"))
     assert judged(_quiet().exit(), coverage=gaps).reasons == ("not_captured",)
+    # Where no agent ever ran, what could not be captured is not the reason.
+    assert judged(Script().exit(), coverage=gaps).reasons == ("no_run",)
 
 
 def test_what_a_release_does_not_have_cannot_be_missed() -> None:
