@@ -32,7 +32,7 @@ class Cost:
     wall: float
 
 
-def cost(command: Sequence[str | Path]) -> Cost:
+def cost(command: Sequence[str]) -> Cost:
     """Run `command` once."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
@@ -41,7 +41,7 @@ def cost(command: Sequence[str | Path]) -> Cost:
     return Cost(cpu, wall)
 
 
-def median(command: Sequence[str | Path], runs: int) -> Cost:
+def median(command: Sequence[str], runs: int) -> Cost:
     """The median of `runs` runs."""
     costs = [cost(command) for _ in range(runs)]
     return Cost(statistics.median(c.cpu for c in costs), statistics.median(c.wall for c in costs))
@@ -57,9 +57,12 @@ def main() -> None:
     own = [sys.executable, "-m", "agentproof"]
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "b.zip"
-        record = [*own, "record", SCRIPT, "--output", archive, "--replace", "--quiet"]
+        record = [*own, "record", str(SCRIPT), "--output", str(archive), "--replace", "--quiet"]
         cost(record)
-        help_, check = median([*own, "--help"], runs), median([*own, "check-current-bundle", archive], runs)
+        help_, check = (
+            median([*own, "--help"], runs),
+            median([*own, "check-current-bundle", str(archive)], runs),
+        )
         recorded = median(record, runs)
     store = _wheels.default_store()
     lock = _lock.lock(
@@ -67,7 +70,7 @@ def main() -> None:
     )
     with _venv.prepare(lock, store) as environment:
         prefix = environment.pycache_prefix
-        bare = median([environment.python, "-X", f"pycache_prefix={prefix}", SCRIPT], runs)
+        bare = median([str(environment.python), "-X", f"pycache_prefix={prefix}", str(SCRIPT)], runs)
     for name, each in (("--help", help_), ("check", check), ("bare run", bare), ("record", recorded)):
         print(f"{name:<10} {each.cpu:7.3f} s CPU {each.wall:7.3f} s wall")
     print(f"record / bare run: {recorded.wall / bare.wall:.2f} of wall, {recorded.cpu / bare.cpu:.2f} of CPU")
