@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import examples
+from ._group import chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare import Options
@@ -79,9 +79,7 @@ def options_of(
 
 def signer_of(key: Path | None) -> PrivateKey:
     """The key to sign with."""
-    from .. import keyring, signing
-
-    return signing.load_private_key(key) if key is not None else keyring.default_key()[0]
+    return chosen_key(key, passphrase_env=None)
 
 
 @examples(

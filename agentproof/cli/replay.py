@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from ._group import chosen_key, examples
 
 
 @examples(
@@ -66,7 +66,7 @@ def replay(
     This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence was seen, 1
     where other evidence was, 4 where the environment cannot be had.
     """
-    from .. import _render, _render_compare, keyring, signing
+    from .. import _render, _render_compare
     from .. import replay as replaying
     from .._isolation import _runner
     from ..check import check_path
@@ -78,11 +78,7 @@ def replay(
         raise UsageError(
             "--output without --key or --sign", hint="a replay writes nothing but its attestation"
         )
-    signer = None
-    if key is not None:
-        signer = signing.load_private_key(key)
-    elif sign:
-        signer = keyring.default_key()[0]
+    signer = chosen_key(key, passphrase_env=None, quiet=quiet) if key is not None or sign else None
     options = replaying.Options(
         python=python,
         offline=offline,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import examples
+from ._group import chosen_key, examples
 
 if TYPE_CHECKING:
     from ..check import Reader
@@ -93,7 +93,7 @@ def report(
 
 def _on_the_latest(story: Story, reader: Reader) -> Story:
     """The same reproduction, recorded on the newest release that the index serves."""
-    from .. import _render, keyring
+    from .. import _render
     from .. import compare as comparing
     from .._targets import parse_target
     from ..check import check_bundle
@@ -104,7 +104,8 @@ def _on_the_latest(story: Story, reader: Reader) -> Story:
         "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
     )
     with _render.TerminalStory() as telling:
-        recorder = comparing.Recorder(comparing.Options(), key=keyring.default_key()[0], story=telling)
+        key = chosen_key(None, passphrase_env=None)
+        recorder = comparing.Recorder(comparing.Options(), key=key, story=telling)
         with recorder.request_of(subject) as request:
             attempt = recorder.attempt(subject.name, request, parse_target("latest"))
     if attempt.bundle is None:
