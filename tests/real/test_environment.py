@@ -303,9 +303,9 @@ def abandoned(lock: Lock, store: WheelStore, tmp_path: Path) -> Iterator[Path]:
     ready = tmp_path / "ready"
     code = (
         "import pickle, sys, time, pathlib\n"
-        "from agentproof import _venv\n"
+        "from agentproof._environment import _venv\n"
         "lock, store, place, ready = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
-        "_environment._places = lambda: [place]\n"
+        "_venv._places = lambda: [place]\n"
         "with _venv.prepare(lock, store) as environment:\n"
         "    ready.write_text(str(environment.prefix.parent))\n"
         "    time.sleep(60)\n"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_a_bundle_fails_on_the_release_that_shows_it_and_passes_on_the_one_that_
     script = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
     recorded = run("agentproof", "record", str(script), "--output", "leak.agentproof.zip", cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr
-    plain = ("pytest", "-p", "agentproof._pytest_plugin", "-p", "no:cacheprovider", "-q")
+    loaded = () if entry_points(group="pytest11", name="agentproof") else ("-p", "agentproof._pytest_plugin")
+    plain = ("pytest", *loaded, "-p", "no:cacheprovider", "-q")
     shows = run(*plain, "--agentproof-target", "0.20.0", cwd=tmp_path)
     assert shows.returncode == 1, shows.stdout
     assert "S2 changed while only S1 was decided" in shows.stdout

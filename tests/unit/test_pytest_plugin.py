@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,11 @@ from tests.forge import draft
 
 pytest_plugins = ["pytester"]
 
-ON = ("-p", "agentproof._pytest_plugin", "--agentproof-target", "0.21.0", "-p", "no:cacheprovider")
+INSTALLED = bool(entry_points(group="pytest11", name="agentproof"))
+LOADED = () if INSTALLED else ("-p", "agentproof._pytest_plugin")
+"""The plugin comes by its entry point where the package is installed, and can come only once."""
+
+ON = (*LOADED, "--agentproof-target", "0.21.0", "-p", "no:cacheprovider")
 
 
 def a_store(root: Path) -> None:
@@ -93,9 +98,7 @@ def test_without_the_option_nothing_is_collected_and_nothing_heavy_is_imported(
     pytester: pytest.Pytester,
 ) -> None:
     a_store(pytester.path)
-    done = pytester.runpytest_inprocess(
-        "-p", "agentproof._pytest_plugin", "-p", "no:cacheprovider", "bundles"
-    )
+    done = pytester.runpytest_inprocess(*LOADED, "-p", "no:cacheprovider", "bundles")
     done.assert_outcomes()
     probe = (
         "import sys, agentproof._pytest_plugin; print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
