@@ -186,6 +186,11 @@ def _kept(job: _Job) -> Lock | None:
     if job.sha256 is not None and record.target.sha256 != job.sha256:
         raise _target.wrong_digest(record.target.wheel, record.target.sha256, job.sha256)
     given = job.wanted.given
+    if given is None and record.target.origin.kind == "index" and not job.offline:
+        # A store that was copied here supplies bytes; that an index serves them is asked for again.
+        known = job.store.provenance(record.target.sha256)
+        if known is None or known.origin != "index":
+            return None
     target = _as_target(record.target, given.origin if given else record.target.origin)
     return Lock(python=job.interpreter, packages=record.packages, target=target, as_of=record.as_of)
 

@@ -133,6 +133,17 @@ def test_other_credentials_for_one_index_are_the_same_question(
     _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
 
 
+def test_a_kept_lock_is_made_again_where_nobody_knows_that_the_wheel_came_from_the_index(
+    index: _Index, store: WheelStore
+) -> None:
+    first = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    (store.root / first.target.sha256 / "provenance").write_bytes(b"from another machine")
+    index.calls.clear()
+    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == first
+    assert index.calls
+    assert store.provenance(first.target.sha256) is not None
+
+
 def test_a_kept_lock_that_was_changed_is_made_again(index: _Index, store: WheelStore) -> None:
     first = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     (kept,) = (store.cache / "locks").iterdir()
