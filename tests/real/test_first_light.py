@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,6 @@ def agentproof(*arguments: str | Path, **options: Any) -> subprocess.CompletedPr
     command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
     settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300}
     return subprocess.run(command, check=False, **{**settings, **options})
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tests' own key; the wheel store is the user's, so that wheels are fetched once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("NO_COLOR", "1")
-        yield
 
 
 @pytest.fixture(scope="session")

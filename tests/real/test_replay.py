@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,6 @@ def agentproof(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
     command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tests' own key; the wheel store is the user's, so that wheels are fetched once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("NO_COLOR", "1")
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,30 @@
+"""Where the real tests keep keys and wheels: one place a session, shared by the workers of pytest-xdist.
+
+What a wheel store says of a wheel's origin is sealed under the key in the configuration beside it, so two
+configurations must not share one store at the same time.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTPROOF_CONFIG_DIR", str(base / "agentproof" / "config"))
+        patch.setenv("AGENTPROOF_CACHE_DIR", str(base / "agentproof" / "cache"))
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("NO_COLOR", "1")
+        # Another worker may make the key at the same moment; one of the two finds it there.
+        subprocess.run([sys.executable, "-m", "agentproof", "keygen"], check=False, capture_output=True)
+        yield
