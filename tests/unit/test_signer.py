@@ -1,7 +1,6 @@
 """The key that the user signs with: a file, a passphrase by variable, or ssh-agent."""
 
 import io
-import os
 import shutil
 import socket
 import struct
@@ -44,6 +43,12 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     assert passphrase_from(None) is None
 
 
+def _answers(place: str) -> bool:
+    """The socket's file is there a moment before anybody listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(place) == 0
+
+
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     place = str(tmp_path / "agent.sock")
@@ -51,7 +56,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         [shutil.which("ssh-agent") or "", "-D", "-a", place], stdout=subprocess.DEVNULL
     )
     try:
-        while not os.path.exists(place):
+        while not _answers(place):
             assert process.poll() is None
         monkeypatch.setenv("SSH_AUTH_SOCK", place)
         yield
