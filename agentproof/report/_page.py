@@ -2,30 +2,26 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 from ..judge import explain_reason
 from ..models.diff import Change
-from ..models.events import StateObserved
 from ..models.report import Report, Signer, Verdict
 from ..models.trace import Mode
-from ._beside import Pair, beside, tells_the_same
+from ._beside import beside, tells_the_same
+from ._compared import Comparison, compared
+from ._items import details
+from ._lanes import kept_steps, lanes_of, only, opens
 from ._sides import Row, change_lines, side_by_side
 from ._story import Branch, Look, Step, Story, Telling, Told, mode_words
 from ._text import as_text, pretty, visible
-from ._words import details
 
 MAX_TEXT = 100_000
 """Characters of one expression of a template."""
-_MAX_LANES = 8
 _SHORT = 60
-_MAX_STEPS = 2000
-"""Of one telling; of a longer one the small steps are left out, and what then comes after these."""
-_MAX_OPEN_STEPS = 60
-"""In a longer telling only the runs that decide a claim are unfolded at first."""
 _REFERENCE = re.compile(r"([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})#([0-9]{1,9})")
 
 
@@ -55,38 +51,6 @@ class Budget:
 class Sides:
     rows: list[Row]
     complete: bool
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A step in a table of two tellings."""
-
-    seq: int
-    text: str
-    anchor: str
-
-
-@dataclass(frozen=True)
-class _Line:
-    left: _Cell | None = None
-    right: _Cell | None = None
-    same: bool = False
-    skipped: int = 0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two tellings beside each other."""
-
-    left: str
-    right: str
-    rows: tuple[_Line, ...]
-    equal: int
-    other: int
-
-    @property
-    def same(self) -> bool:
-        return not self.other
 
 
 @dataclass(frozen=True)
@@ -162,7 +126,7 @@ class Page:
     @cached_property
     def lanes(self) -> Mapping[Mode, Mapping[int, list[str]]]:
         """For each telling what each step is to each state; empty where there are too many states."""
-        return {telling.mode: _lanes(telling) for telling in self.tellings}
+        return {telling.mode: lanes_of(telling) for telling in self.tellings}
 
     @property
     def lanes_shown(self) -> bool:
@@ -181,7 +145,7 @@ class Page:
         if len(self.tellings) < 2:
             return None
         first, second = self.tellings[:2]
-        return _compared(
+        return compared(
             beside(first, second),
             names=(mode_words([first.mode]), mode_words([second.mode])),
             prefixes=(self.prefix + first.mode, self.prefix + second.mode),
@@ -193,19 +157,19 @@ class Page:
 
     def parts(self, telling: Telling) -> tuple[Step | Branch, ...]:
         """The steps as a tree; of a very long telling as many as a page may hold."""
-        kept = _kept(telling)
+        kept = kept_steps(telling)
         if kept is None:
             return telling.parts
-        return tuple(_only(telling.parts, kept))
+        return tuple(only(telling.parts, kept))
 
     def left_out(self, telling: Telling) -> int:
         """How many steps `parts` leaves out."""
-        kept = _kept(telling)
+        kept = kept_steps(telling)
         return 0 if kept is None else len(telling.steps) - len(kept)
 
     def opens(self, telling: Telling, branch: Branch) -> bool:
         """Whether a run is unfolded at first."""
-        return len(telling.steps) <= _MAX_OPEN_STEPS or _decides(branch)
+        return opens(telling, branch)
 
     def shows(self, step: Step) -> bool:
         """Whether a step is unfolded at first: a finding there is about what it changed, or what it told."""
@@ -325,52 +289,6 @@ _MEANINGS = {
 }
 
 
-def _kept(telling: Telling) -> set[int] | None:
-    """The steps of a very long telling that stay; None where all do."""
-    if len(telling.steps) <= _MAX_STEPS:
-        return None
-    large = [step.seq for step in telling.steps if step.tone != "minor"][:_MAX_STEPS]
-    return {*large, *(step.seq for step in telling.steps if step.remarks)}
-
-
-def _only(parts: Sequence[Step | Branch], kept: set[int]) -> Iterator[Step | Branch]:
-    for part in parts:
-        if isinstance(part, Branch):
-            inner = list(_only(part.parts, kept))
-            if inner:
-                yield Branch(part.run, inner)
-        elif part.seq in kept:
-            yield part
-
-
-def _lanes(telling: Telling) -> Mapping[int, list[str]]:
-    if not 0 < len(telling.states) <= _MAX_LANES:
-        return {}
-    alive: set[str] = set()
-    lanes: dict[int, list[str]] = {}
-    for step in telling.steps:
-        looks = {look.state: look for look in step.looks}
-        lanes[step.seq] = [_lane(state, looks.get(state), step, alive) for state in telling.states]
-        alive |= looks.keys()
-    return lanes
-
-
-def _lane(state: str, look: Look | None, step: Step, alive: set[str]) -> str:
-    if look is None:
-        return "live" if state in alive else "none"
-    if state not in alive:
-        return "born"
-    if not look.changes:
-        return "used"
-    if any(remark.finding.state == state and remark.finding.pointer is not None for remark in step.remarks):
-        return "flagged"
-    return "seen" if isinstance(step.event, StateObserved) else "own"
-
-
-def _decides(branch: Branch) -> bool:
-    return any(_decides(part) if isinstance(part, Branch) else bool(part.remarks) for part in branch.parts)
-
-
 @dataclass(frozen=True)
 class _ChangeSides:
     before: str
@@ -394,7 +312,7 @@ def code_pieces(text: str) -> list[tuple[bool, str]]:
     return [(index % 2 == 1, piece) for index, piece in enumerate(text.split("`"))]
 
 
-# Comparisons
+# Several pages
 
 
 def matrix(pages: Sequence[Page]) -> list[tuple[str, list[str | None]]]:
@@ -417,35 +335,8 @@ def comparable(first: Page, other: Page) -> bool:
 def across(first: Page, other: Page) -> Comparison:
     one, two = first.tellings[0], other.tellings[0]
     names = tuple(f"{page.manifest.target.version}, {mode_words([one.mode])}" for page in (first, other))
-    return _compared(
+    return compared(
         beside(one, two),
         names=(names[0], names[1]),
         prefixes=(first.prefix + one.mode, other.prefix + two.mode),
     )
-
-
-def _compared(pairs: Sequence[Pair], *, names: tuple[str, str], prefixes: tuple[str, str]) -> Comparison:
-    rows: list[_Line] = []
-    run: list[_Line] = []
-    for pair in pairs:
-        line = _Line(_cell(pair.left, prefixes[0]), _cell(pair.right, prefixes[1]), pair.same)
-        if pair.same:
-            run.append(line)
-            continue
-        rows += [*_shortened(run, first=not rows), line]
-        run = []
-    rows += _shortened(run, first=not rows, last=True)
-    equal = sum(pair.same for pair in pairs)
-    return Comparison(names[0], names[1], tuple(rows), equal, len(pairs) - equal)
-
-
-def _shortened(run: list[_Line], *, first: bool, last: bool = False) -> list[_Line]:
-    """A run of equal lines, all but its ends folded."""
-    head, tail = (0 if first else 2), (0 if last else 2)
-    if len(run) <= head + tail + 1:
-        return run
-    return [*run[:head], _Line(skipped=len(run) - head - tail), *run[len(run) - tail :]]
-
-
-def _cell(step: Step | None, prefix: str) -> _Cell | None:
-    return _Cell(step.seq, step.text, f"{prefix}-{step.seq}") if step else None

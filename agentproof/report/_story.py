@@ -30,7 +30,8 @@ from ..models.report import Report, Verdict
 from ..models.trace import Mode, Trace
 from ..store import Bundle
 from ._text import visible
-from ._words import Tone, sentence, tone
+from ._tones import Tone, tone
+from ._words import sentence
 
 _MAX_DEPTH = 40
 """Runs nested deeper than this stand beside the one that they are in."""

@@ -4,11 +4,9 @@ A kind that has no sentence of its own is told by its name and its fields, so th
 shows up in reports on the day that it is first recorded.
 """
 
-from collections.abc import Iterable
 from functools import singledispatch
-from typing import Any, Literal
 
-from ..claims._items import Item, call_id_of, fields_of, is_call, is_output, items_of, text_of, type_of
+from ..claims._items import fields_of, items_of
 from ..models.events import (
     ApprovalAsked,
     BodyRaised,
@@ -16,7 +14,6 @@ from ..models.events import (
     BodyStarted,
     ContextDecided,
     Event,
-    Failure,
     GuardrailRan,
     HandoffMade,
     HookCalled,
@@ -56,34 +53,8 @@ from ..models.events import (
     ToolReported,
     ToolStarted,
 )
+from ._items import describe_call, describe_failure, describe_items, for_call, listed
 from ._text import one_line, value_text
-
-Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "failure"]
-"""What an event is about, for its colour; `minor` ones may be folded away."""
-
-_TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
-    ("failure", (ModelFailed, BodyRaised, NetworkRefused, RecorderFailed)),
-    ("decision", (StateDecided, ContextDecided, ApprovalAsked)),
-    ("tool", (ToolStarted, ToolEnded, ToolReported, McpCalled)),
-    ("state", (StateMade, StateObserved, StateRestored, StateSerialised, ResultObserved)),
-    ("model", (ModelCalled, ModelAnswered, ModelLeft)),
-    ("run", (RunStarted, RunEnded, HandoffMade, GuardrailRan, StreamCancelled)),
-    (
-        "minor",
-        (
-            BodyStarted,
-            BodyReturned,
-            HookCalled,
-            RunTaskEnded,
-            SdkImported,
-            SpanEnded,
-            StreamAgent,
-            StreamBegan,
-            StreamEnded,
-            StreamItem,
-        ),
-    ),
-)
 
 _MOMENTS = {
     "decision": "a decision was made",
@@ -95,76 +66,9 @@ _MOMENTS = {
 }
 
 
-def tone(event: Event) -> Tone:
-    """What the event is about."""
-    failed = getattr(event, "error", None) is not None or getattr(event, "outcome", None) in _BAD_ENDS
-    if failed:
-        return "failure"
-    return next((name for name, kinds in _TONES if isinstance(event, kinds)), "script")
-
-
-_BAD_ENDS = ("raised", "killed", "timed_out", "too_much_output", "out_of_memory", "unfinished")
-
-
 def sentence(event: Event) -> str:
     """What happened, in one line of plain text."""
     return one_line(_say(event), 400)
-
-
-def describe_failure(error: Failure) -> str:
-    """An exception in one line, as a traceback's last."""
-    name = error.type.removeprefix("builtins:").replace(":", ".")
-    message = error.message if isinstance(error.message, str) else value_text(error.message)
-    return one_line(f"{name}: {message}" if message else name, 300)
-
-
-def describe_items(value: Any, limit: int = 3) -> str:  # Any: a value
-    """The items of a model's answer in a few words."""
-    return _listed((_item(item) for item in items_of(value)), limit) or "nothing"
-
-
-def details(event: Event) -> list[str]:
-    """What an event carries, one line a part: what a model is told, what a session holds after a run."""
-    if isinstance(event, ModelCalled):
-        return [_item_of(item) for item in items_of(event.input)]
-    if isinstance(event, RunEnded):
-        return [f"in the session: {_item_of(item)}" for item in items_of(event.session_after)]
-    return []
-
-
-def _item_of(item: Item) -> str:
-    role = item.get("role")
-    return f"{role}: {_item(item)}" if isinstance(role, str) else _item(item)
-
-
-def describe_call(tool: str | None, arguments: Any, call_id: str | None) -> str:  # Any: a value
-    """`pay({"amount": 100}) for call_1`."""
-    inside = arguments if isinstance(arguments, str) else "" if arguments is None else value_text(arguments)
-    text = f"{tool or 'a tool'}({one_line(inside, 100)})"
-    return f"{text} for {call_id}" if call_id else text
-
-
-def _item(item: Item) -> str:
-    kind = type_of(item) or "an item"
-    if is_call(item):
-        name = item.get("name") or kind
-        as_id = f" as {call_id_of(item)}" if call_id_of(item) else ""
-        return f"call {describe_call(str(name), item.get('arguments'), None)}{as_id}"
-    if is_output(item):
-        return f"output of {call_id_of(item)}: {value_text(item.get('output'), 60)}"
-    if kind == "message":
-        return f"“{one_line(text_of(item), 80)}”"
-    return kind
-
-
-def _listed(texts: Iterable[str], limit: int) -> str:
-    found = list(texts)
-    more = f" and {len(found) - limit} more" if len(found) > limit else ""
-    return ", ".join(found[:limit]) + more
-
-
-def _for(call_id: str | None) -> str:
-    return f" for {call_id}" if call_id else ""
 
 
 @singledispatch
@@ -181,7 +85,7 @@ def _say(event: Event) -> str:
 
 @_say.register
 def _(event: ScriptStarted) -> str:
-    given = f" with {_listed(event.arguments, 6)}" if event.arguments else ""
+    given = f" with {listed(event.arguments, 6)}" if event.arguments else ""
     return f"the script {event.entry} begins{given}"
 
 
@@ -246,7 +150,7 @@ def _(event: ProbeObserved) -> str:
 
 @_say.register
 def _(event: RunStarted) -> str:
-    where = f" inside {event.parent}{_for(event.call_id)}" if event.parent else ""
+    where = f" inside {event.parent}{for_call(event.call_id)}" if event.parent else ""
     if event.state is not None:
         return f"run {event.run} of {event.agent} resumes {event.state}{where}"
     return f"run {event.run} of {event.agent} begins{where}: {value_text(event.input, 100)}"
@@ -257,7 +161,7 @@ def _(event: RunEnded) -> str:
     if event.outcome == "raised" and event.error is not None:
         return f"run {event.run} raises {describe_failure(event.error)}"
     if event.outcome == "returned" and event.interruptions:
-        return f"run {event.run} pauses for a decision on {_listed(map(_waiting, event.interruptions), 4)}"
+        return f"run {event.run} pauses for a decision on {listed(map(_waiting, event.interruptions), 4)}"
     if event.outcome == "returned":
         return f"run {event.run} returns {value_text(event.final_output, 160)}"
     return f"run {event.run}: {event.outcome}"
@@ -281,7 +185,7 @@ def _(event: ResultObserved) -> str:
 @_say.register
 def _(event: ModelCalled) -> str:
     count = len(items_of(event.input))
-    offered = f"; tools: {_listed(event.tools, 6)}" if event.tools else ""
+    offered = f"; tools: {listed(event.tools, 6)}" if event.tools else ""
     return f"the model is asked ({event.call}) with {count} item{'' if count == 1 else 's'}{offered}"
 
 
@@ -311,7 +215,7 @@ def _(event: ToolStarted) -> str:
 
 @_say.register
 def _(event: ToolEnded) -> str:
-    return f"tool {event.tool} gives {value_text(event.output, 160)}{_for(event.call_id)}"
+    return f"tool {event.tool} gives {value_text(event.output, 160)}{for_call(event.call_id)}"
 
 
 @_say.register

@@ -18,10 +18,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
+from ._items import details
 from ._page import MAX_TEXT, Budget, Page, across, change_sides, code_pieces, comparable, matrix
 from ._story import Story, mode_words
 from ._text import clip, one_line, pretty, visible
-from ._words import details
 
 _RAW_BUDGET = 4_000_000
 """Characters of raw JSON and of states beside each other in one page."""

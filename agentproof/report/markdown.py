@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..judge import explain_reason
 from ..models.events import Event, ModelCalled, RunEnded, RunStarted, ScriptEnded, ToolEnded, ToolStarted
 from ..store import short
+from ._items import describe_call, describe_failure, details
 from ._markup import code, fence, length, prose
 from ._sides import change_lines
 from ._story import Branch, Step, Story, Telling, Told, mode_words
 from ._text import as_text, one_line, value_text, visible
-from ._words import describe_call, describe_failure, details
 
 MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""

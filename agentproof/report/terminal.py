@@ -7,10 +7,10 @@ import click
 from ..errors import UsageError
 from ..judge import explain_reason
 from ._beside import tells_the_same
+from ._items import details
 from ._sides import change_lines
 from ._story import Branch, Look, Step, Story, Telling
 from ._text import one_line, pretty, visible
-from ._words import details
 
 _COLOURS = {
     "run": "cyan",
