@@ -21,14 +21,14 @@ from .values import Value
 
 
 class Uri(StrEnum):
-    """Each URI and media type, spelled once."""
+    """Each URI and media type, spelled once; our own two claim no domain (docs/decisions/0015)."""
 
     STATEMENT = "https://in-toto.io/Statement/v1"
     PAYLOAD = "application/vnd.in-toto+json"
     TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
     SVR = "https://in-toto.io/attestation/svr/v0.1"
-    ENDORSED = "https://agentproof.dev/attestation/endorsed/v0"
-    VERIFIER = "https://agentproof.dev/replay/v0"
+    ENDORSED = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#endorsed-v0"
+    VERIFIER = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v0"
 
 
 Role = Literal["recorded", "replayed", "endorsed"]
@@ -98,7 +98,7 @@ class TestResult(Wire):
 class Verifier(Wire):
     """Who made an SVR: the `replay` command."""
 
-    id: Literal["https://agentproof.dev/replay/v0"]
+    id: Literal["urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v0"]
 
 
 class Replay(Wire):

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentproof.models._wire import encode
 from agentproof.models.manifest import Manifest
-from agentproof.models.statement import build_endorsed_statement, build_recorded_statement
+from agentproof.models.statement import Uri, build_endorsed_statement, build_recorded_statement
 from agentproof.signing import HeldKey, attest_endorsed, attest_recorded, attestation_name, sign_statement
 from agentproof.store import Bundle, bundle_id
 from tests import forge
@@ -159,7 +159,7 @@ FORGERIES = [
     Forgery(
         "a recording called an endorsement",
         _statement(
-            lambda shape: shape.update(predicateType="https://agentproof.dev/attestation/endorsed/v0"),
+            lambda shape: shape.update(predicateType=Uri.ENDORSED.value),
             role="endorsed",
         ),
         "other_statement",
