@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ._isolation._remove import remove_tree
+from ._remove import remove_tree
 from .errors import CannotDoError
 
 try:

@@ -11,11 +11,11 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "agentproof"
 
 LAYERS: list[set[str]] = [
-    {"errors", "_digests", "_files", "_limits"},
+    {"errors", "_digests", "_files", "_limits", "_remove", "_scratch"},
     {"models"},
     {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison"},
-    {"_canonical", "_children", "_environment", "_isolation", "_scratch", "_seal"},
+    {"_canonical", "_children", "_environment", "_isolation", "_seal"},
     {
         "_assemble",
         "_executors",
@@ -98,7 +98,7 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
             PACKAGE / "_isolation" / "_launcher.py",
             PACKAGE / "_isolation" / "_confine.py",
             PACKAGE / "_isolation" / "_syscalls.py",
-            PACKAGE / "_isolation" / "_remove.py",
+            PACKAGE / "_remove.py",
         ]
     ),
     ids=_name,

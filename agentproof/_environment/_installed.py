@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .._isolation._remove import remove_tree
+from .._remove import remove_tree
 from ._wheelfile import Recorded, WheelFile
 
 _INSTALLERS_OWN: Final = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from .. import _scratch
-from .._isolation._remove import remove_tree
+from .._remove import remove_tree
 from ..errors import CannotDoError
 from . import _bytecode, _cache, _index, _installed
 from ._lock import Lock

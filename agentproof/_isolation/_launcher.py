@@ -26,6 +26,7 @@ import resource
 import select
 import sys
 
+from .._remove import remove_tree
 from ._confine import (
     NAMESPACES,
     PR_SET_CHILD_SUBREAPER,
@@ -38,7 +39,6 @@ from ._confine import (
     drop_capabilities,
     enter_namespace,
 )
-from ._remove import remove_tree
 from ._syscalls import Kernel, StepError, step, suppress
 
 TYPE_CHECKING = False

@@ -24,7 +24,8 @@ from ..errors import CannotDoError
 
 Level = Literal["namespace", "seccomp", "audit-hook"]
 
-_LAUNCHER = ("_syscalls", "_confine", "_remove", "_launcher")
+_PACKAGE = Path(__file__).parents[1]
+_LAUNCHER = ("_remove", "_isolation._syscalls", "_isolation._confine", "_isolation._launcher")
 """The modules that run in the launcher, the last one as its main program."""
 _BOOTSTRAP = """\
 import marshal, os, sys
@@ -35,10 +36,11 @@ def read(size):
     return data
 modules, plan = marshal.loads(read(int.from_bytes(read(8), "little")))
 new = type(sys)
-sys.modules["agentproof"] = new("agentproof")
+for name in ("agentproof", "agentproof._isolation"):
+    sys.modules[name] = new(name)
 for name, code in modules:
-    module = sys.modules["agentproof." + name] = new("agentproof." + name)
-    module.__package__ = "agentproof"
+    module = sys.modules[name] = new(name)
+    module.__package__ = name.rpartition(".")[0]
     exec(code, module.__dict__)
 module.main(plan)
 """
@@ -302,11 +304,12 @@ def _launcher_code() -> tuple[tuple[str, CodeType], ...]:
     """The launcher's code, from its bytecode cache where there is one."""
     modules = []
     for name in _LAUNCHER:
-        path = Path(__file__).with_name(f"{name}.py")
-        code = SourceFileLoader(f"{__package__}.{name}", str(path)).get_code(f"{__package__}.{name}")
+        path = _PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
+        whole = f"agentproof.{name}"
+        code = SourceFileLoader(whole, str(path)).get_code(whole)
         if code is None:
             raise RuntimeError(f"{path} has no code")
-        modules.append((name, code))
+        modules.append((whole, code))
     return tuple(modules)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _control, _readback, _remove, _runner
+from agentproof import _remove
+from agentproof._isolation import _control, _readback, _runner
 from agentproof._isolation._levels import Choice
 from agentproof.errors import RecorderError, UsageError
 from agentproof.models.manifest import Conduct
