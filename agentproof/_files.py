@@ -2,9 +2,9 @@
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
+from . import _scratch
 from .errors import CannotDoError, UsageError
 
 
@@ -35,26 +35,15 @@ def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Write `data` so that a reader sees the old file or the whole new one.
+    """Write `data` so that a reader sees the old file or the whole new one; what a killed write left goes.
 
     Raises:
         CannotDoError: the directory cannot be written, or the disk is full; nothing is left behind.
     """
-    temporary: str | None = None
+    _scratch.sweep([path.parent])
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-        temporary = None
+        _scratch.write(path, data, mode=mode, durable=True)
     except OSError as error:
         raise CannotDoError(
             f"cannot write {path}: {error.strerror}", hint="choose another place with --output"
         ) from error
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)

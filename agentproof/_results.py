@@ -11,7 +11,6 @@ Rules:
 """
 
 import hashlib
-import tempfile
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from ._environment import _wheels
 from ._environment._lock import Lock
 from ._files import write_atomic
 from ._isolation import _levels
-from ._isolation._control import copy_reproduction
+from ._isolation._control import read_reproduction_files
 from ._observe import Conditions, Reproduction
 from .errors import BundleError
 from .models._wire import Sha256, encode
@@ -78,14 +77,15 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         CannotDoError: the isolation that is asked for cannot be had.
     """
     source = reproduction.source
-    with tempfile.TemporaryDirectory(prefix="agentproof-key-") as copy:
-        files = copy_reproduction(source.root, source.entry, Path(copy) / "root").files
+    files, _ = read_reproduction_files(source.root, source.entry)
     choice = _levels.choose(conditions.require_isolation)
     document = {
         "agentproof": _own_sources(),
         "files": {name: _sha256(data) for name, data in files.items()},
         "entry": source.entry,
         "arguments": list(source.arguments),
+        "tests": list(source.tests),
+        "requires": list(reproduction.extra),
         "environment": lock.environment(installed_files=0).to_shape(),
         "target": lock.target.to_shape(),
         "python": str(lock.python.path),

@@ -1,14 +1,16 @@
 """Half-made directories and files: marked while their process lives, removed when it was killed.
 
 A lock (`flock`) on a file inside is held by the process that made them and goes with it, however it
-ends. Whoever can take that lock knows that nobody uses them any more. Names begin with `agentproof-` and
-hold the process id, for the moment before the lock is taken and for systems without such locks.
+ends. Whoever can take that lock knows that nobody uses them any more. Names begin with `agentproof-tmp-`
+(behind a dot where people look) and hold the process id, for the moment before the lock is taken and for
+systems without such locks. Nothing in agentproof makes a temporary directory or file in another way.
 """
 
 import contextlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +25,17 @@ except ImportError:  # Windows: the process id alone must do
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX: Final = "agentproof-tmp-"
-_FILE_PREFIX: Final = ".agentproof-tmp-"
+_HIDDEN_PREFIX: Final = ".agentproof-tmp-"
 _ALIVE: Final = "alive"
+_ASIDE: Final = "aside"
+_LOCKED_BY_NOW: Final = 60.0
+"""Seconds after which whoever made something has locked it, or was killed before it could."""
 
 
 @contextmanager
-def directory(what: str, *, parent: Path | None = None, mode: int = 0o700) -> Iterator[Path]:
+def directory(
+    what: str, *, parent: Path | None = None, mode: int = 0o700, hidden: bool = False
+) -> Iterator[Path]:
     """A new directory that is removed at the end of the block, with all that is in it.
 
     It holds one file, `alive`. `parent` defaults to the system's place for temporary files.
@@ -37,8 +44,9 @@ def directory(what: str, *, parent: Path | None = None, mode: int = 0o700) -> It
         CannotDoError: it cannot be made.
     """
     place = parent if parent is not None else Path(tempfile.gettempdir())
+    prefix = f"{_HIDDEN_PREFIX if hidden else _PREFIX}{what}-{os.getpid()}-"
     try:
-        base = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{what}-{os.getpid()}-", dir=place)).resolve()
+        base = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
     except OSError as error:
         raise CannotDoError(
             f"no directory can be made in {place}: {error.strerror}", hint="make room there, or set TMPDIR"
@@ -53,24 +61,53 @@ def directory(what: str, *, parent: Path | None = None, mode: int = 0o700) -> It
         remove_tree(str(base))
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file of a cache, so that a reader sees it whole or not at all.
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """A directory to fill, which stands at `path` once the block ends without an error.
 
-    Not made durable: what is kept here is sealed, so what a crash of the machine tears is made again.
+    What was there before goes, but not before the new one stands. A process that is killed in between
+    leaves it to the next sweep of the parent directory to put the old one back.
+
+    Raises:
+        OSError: it cannot take its place; the old one is back.
+    """
+    with directory("new", parent=path.parent, hidden=True) as base:
+        new, old = base / "new", base / _ASIDE / path.name
+        new.mkdir()
+        yield new
+        try:
+            if path.is_dir():
+                old.parent.mkdir()
+                os.rename(path, old)
+            os.rename(new, path)
+        except BaseException:
+            _put_back(str(base), str(path.parent))
+            raise
+
+
+def write(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
+    """Write a file so that a reader sees the old one or the whole new one.
+
+    What is not `durable` may be torn by a crash of the machine, though not by the end of a process.
 
     Raises:
         OSError: it cannot be written; nothing is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{_FILE_PREFIX}{os.getpid()}-", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=f"{_HIDDEN_PREFIX}{os.getpid()}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             if fcntl is not None:
                 fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(data)
             stream.flush()
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
+            if durable:
+                os.fsync(descriptor)
+            os.chmod(temporary, mode)
+            if os.name != "nt":  # Windows renames no open file
+                os.replace(temporary, path)
+                return
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -86,7 +123,7 @@ def sweep(parents: Iterable[Path]) -> int:
         except OSError:
             continue
         for entry in entries:
-            if entry.name.startswith((_PREFIX, _FILE_PREFIX)):
+            if entry.name.startswith((_PREFIX, _HIDDEN_PREFIX)):
                 with contextlib.suppress(OSError):  # just removed by its own process, or by another sweep
                     count += _abandoned(entry)
     return count
@@ -98,27 +135,39 @@ def _abandoned(entry: os.DirEntry[str]) -> bool:
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False
     if stat.S_ISDIR(status.st_mode):
-        marked = os.path.join(entry.path, _ALIVE)
-        if _held(marked) if os.path.exists(marked) else _runs(entry.name):
+        if _in_use(entry.name, os.path.join(entry.path, _ALIVE), status.st_mtime):
             return False
+        _put_back(entry.path, os.path.dirname(entry.path))
         remove_tree(entry.path)
         return True
-    if not stat.S_ISREG(status.st_mode) or _runs(entry.name) or _held(entry.path):
+    if not stat.S_ISREG(status.st_mode) or _in_use(entry.name, entry.path, status.st_mtime):
         return False
     os.unlink(entry.path)
     return True
 
 
-def _held(path: str) -> bool:
-    """Whether a living process holds the lock."""
+def _in_use(name: str, lock: str, made: float) -> bool:
+    """Whether a living process holds the lock, or may be about to take it."""
     if fcntl is None:
-        return _runs(os.path.basename(os.path.dirname(path)))
-    with open(path, "rb") as stream:
-        try:
+        return _runs(name)
+    try:
+        with open(lock, "rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    # Process ids come again: an old thing is not in use because some other process has that number now.
+    return _runs(name) and time.time() - made < _LOCKED_BY_NOW
+
+
+def _put_back(base: str, parent: str) -> None:
+    """Put back what `replacement` moved aside, where nothing has taken its place."""
+    aside = os.path.join(base, _ASIDE)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(aside):
+            if not os.path.lexists(os.path.join(parent, name)):
+                os.rename(os.path.join(aside, name), os.path.join(parent, name))
 
 
 def _runs(name: str) -> bool:

@@ -11,14 +11,13 @@
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from . import signing
+from . import _scratch, signing
 from ._comparison import Attempt, Series, is_comparison, pack
 from ._files import write_atomic
 from ._isolation import _runner
@@ -205,8 +204,8 @@ class Recorder:
         if subject.bundle is None:
             raise TypeError("a subject is a script or a bundle")
         manifest = Manifest.from_bytes(subject.bundle.manifest)
-        with tempfile.TemporaryDirectory(prefix="agentproof-compare-") as name:
-            script = lay_out(subject.bundle, manifest, Path(name) / "root")
+        with _scratch.directory("compare") as base:
+            script = lay_out(subject.bundle, manifest, base / "root")
             request = self.options.request(script, subject.arguments)
             minor = ".".join(manifest.environment.python.version.split(".")[:2])
             yield request if request.python is not None else replace(request, python=minor)

@@ -13,7 +13,6 @@
     <output>/recordings/<bundle id>.zip     every recording, signed, without its wheel
 """
 
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from . import __version__, signing
+from . import __version__, _scratch, signing
 from ._comparison import Attempt, Series, build_rows
 from ._environment import _checkout, _pythons, _wheels
 from ._files import read_bounded, write_atomic
-from ._isolation._control import copy_reproduction
+from ._isolation._control import read_reproduction_files
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
 from ._results import default_results
@@ -104,8 +103,7 @@ def run_job(job: Job) -> Result:
     """Record one job; runs in a worker."""
     started = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory(prefix="agentproof-job-") as name:
-            base = Path(name)
+        with _scratch.directory("job") as base:
             for path, data in job.files.items():
                 place = base / "root" / path
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -188,8 +186,8 @@ def _with_wheel(
 def _files(subject: Subject) -> tuple[Mapping[str, bytes], str]:
     if subject.script is not None:
         root, entry = subject.script.resolve().parent, subject.script.name
-        with tempfile.TemporaryDirectory(prefix="agentproof-matrix-") as copy:
-            return copy_reproduction(root, entry, Path(copy) / "root").files, entry
+        files, _ = read_reproduction_files(root, entry)
+        return files, entry
     if subject.bundle is None:
         raise TypeError("a subject is a script or a bundle")
     script = Manifest.from_bytes(subject.bundle.manifest).reproduction

@@ -11,7 +11,6 @@
    share is said in words.
 """
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from . import signing
+from . import _scratch, signing
 from ._align import compare_traces
 from ._assemble import Assembled
 from ._digests import sha256
@@ -86,8 +85,7 @@ def replay(checked: Checked, *, options: Options, story: Story) -> Replayed:
             f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
-    with tempfile.TemporaryDirectory(prefix="agentproof-replay-") as name:
-        root = Path(name)
+    with _scratch.directory("replay") as root:
         script = lay_out(bundle, recorded, root / "root")
         reproduction = read_reproduction(script, recorded.reproduction.arguments)
         interpreter = _interpreter(recorded, options.python, reproduction.requires)

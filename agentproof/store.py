@@ -13,14 +13,12 @@ Nothing that is read here is believed: `check` does that. A repository store kee
 
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import _digests
+from . import _digests, _scratch
 from ._files import read_bounded, write_atomic
 from ._limits import (
     MAX_ATTESTATION_BYTES,
@@ -306,36 +304,24 @@ def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, r
     Raises:
         CannotDoError: the place is taken or cannot be written; nothing is left behind.
     """
+    _scratch.sweep([path.parent])
     held = _held(path, bundle, replace=replace)
     detached = {} if wheels is None else _detached(bundle)
     kept = {name: data for name, data in bundle.members.items() if name not in detached}
     whole = Bundle(bundle.manifest, kept, {**held, **bundle.attestations})
     for name, data in detached.items():
         _put_on_shelf(Path(wheels or "") / name.removeprefix(WHEELS), data)
-    temporary: str | None = None
-    old: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)
-        new = Path(temporary) / "new"
-        for relative, data in _files(whole):
-            place = new / relative
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-        if path.is_dir():
-            old = os.path.join(temporary, "old")
-            os.rename(path, old)
-        os.rename(new, path)
-        old = None
+        with _scratch.replacement(path) as new:
+            for relative, data in _files(whole):
+                place = new / relative
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
     except OSError as error:
         raise CannotDoError(
             f"cannot write {path}: {error.strerror}", hint="choose another place with --output"
         ) from error
-    finally:
-        if old is not None and not path.exists():
-            os.rename(old, path)
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _detached(bundle: Bundle) -> dict[str, bytes]:

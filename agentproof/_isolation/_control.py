@@ -95,6 +95,26 @@ def _has_variable(process: int, mark: bytes) -> bool:
     return environment.startswith(mark) or b"\0" + mark in environment
 
 
+def read_reproduction_files(source: Path, entry: str) -> tuple[dict[str, bytes], bool]:
+    """The files that a script would find beside it, by their path; and whether all but it are left out.
+
+    Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
+    links that lead outside. A directory over the caps is no reproduction's own (a home, a download
+    folder): then only the script is read.
+
+    Raises:
+        UsageError: there is no such script.
+    """
+    try:
+        content = (source / entry).read_bytes()
+    except OSError as error:
+        raise UsageError(f"reproduction {source / entry}: {error.strerror}") from error
+    try:
+        return {**_read_all(source), entry: content}, False
+    except _TooLargeError:
+        return {entry: content}, True
+
+
 @dataclass(frozen=True)
 class Copied:
     """A read-only copy of the reproduction's directory."""
@@ -106,26 +126,13 @@ class Copied:
 
 
 def copy_reproduction(source: Path, entry: str, target: Path) -> Copied:
-    """Copy the directory of a script, without what is no part of a reproduction.
-
-    Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
-    links that lead outside. A directory over the caps is no reproduction's own (a home, a download
-    folder): then the script alone is copied.
+    """Copy what `read_reproduction_files` reads, so that nobody can write it.
 
     Raises:
         UsageError: there is no such script.
         CannotDoError: the copy cannot be written.
     """
-    try:
-        content = (source / entry).read_bytes()
-    except OSError as error:
-        raise UsageError(f"reproduction {source / entry}: {error.strerror}") from error
-    try:
-        files = _read_all(source)
-        only_entry = False
-    except _TooLargeError:
-        files, only_entry = {}, True
-    files[entry] = content
+    files, only_entry = read_reproduction_files(source, entry)
     try:
         for name, data in files.items():
             place = target / name

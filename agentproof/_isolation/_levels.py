@@ -13,12 +13,12 @@ starts Python; `docs/security/isolation.md` says what each level stops and what 
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from .. import _scratch
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Isolation
 from ._sandbox import Level, free_id, is_root, launch_plan, outside, start
@@ -96,8 +96,7 @@ def _try(level: Level) -> Probe:
         return Probe(level, works=False, why=f"{level} needs Linux; this is {sys.platform}")
     if os.name != "posix":
         return Probe(level, works=False, why="recording needs Linux or macOS (on Windows: WSL)")
-    with tempfile.TemporaryDirectory(prefix="agentproof-probe-") as name, outside(Path(name)) as beyond:
-        base = Path(name).resolve()
+    with _scratch.directory("probe") as base, outside(base) as beyond:
         plan = launch_plan(
             level,
             base=base,

@@ -88,19 +88,73 @@ elif sys.argv[2] == "unmarked":
     _scratch.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     with _scratch.directory("test", parent=place):
         pass
+elif sys.argv[2] == "hidden":
+    with _scratch.directory("test", parent=place, hidden=True):
+        os.kill(os.getpid(), signal.SIGKILL)
 else:
     _scratch.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     _scratch.write(place / "file", b"data")
 """
 
 
-@pytest.mark.parametrize("what", ["directory", "unmarked", "file"])
+@pytest.mark.parametrize("what", ["directory", "unmarked", "hidden", "file"])
 def test_what_a_killed_process_left_is_swept(tmp_path: Path, what: str) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), what], check=False)
     assert done.returncode == -9
     assert len(list(tmp_path.iterdir())) == 1
     assert _scratch.sweep([tmp_path]) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_thing_is_swept_though_another_process_has_its_number_now(tmp_path: Path) -> None:
+    for name in (f"agentproof-tmp-test-{os.getpid()}-abc", f".agentproof-tmp-{os.getpid()}-abc"):
+        path = tmp_path / name
+        path.write_bytes(b"") if name.startswith(".") else path.mkdir()
+        assert _scratch.sweep([tmp_path]) == 0
+        os.utime(path, (0, 0))
+        assert _scratch.sweep([tmp_path]) == 1
+
+
+REPLACING = """
+import os, pathlib, signal, sys
+from agentproof import _scratch
+place = pathlib.Path(sys.argv[1])
+rename, left = os.rename, [int(sys.argv[2])]
+def counted(*arguments, **more):
+    if not more:
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+    rename(*arguments, **more)
+os.rename = counted
+with _scratch.replacement(place) as new:
+    (new / "file").write_text("new")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(("renames", "found"), [(0, "old"), (1, "old"), (2, "new")])
+def test_a_directory_is_replaced_whole_or_not_at_all_whenever_its_process_is_killed(
+    tmp_path: Path, renames: int, found: str
+) -> None:
+    (tmp_path / "place").mkdir()
+    (tmp_path / "place" / "file").write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", REPLACING, str(tmp_path / "place"), str(renames)], check=False
+    )
+    assert done.returncode == -9
+    _scratch.sweep([tmp_path])
+    assert (tmp_path / "place" / "file").read_text() == found
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+
+
+def test_a_directory_that_is_not_filled_leaves_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    (tmp_path / "place" / "file").write_text("old")
+    with pytest.raises(FileNotFoundError), _scratch.replacement(tmp_path / "place") as new:
+        (new / "no" / "such" / "file").write_text("new")
+    assert (tmp_path / "place" / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
 
 def test_what_a_living_process_uses_is_not_swept(tmp_path: Path) -> None:

@@ -106,11 +106,12 @@ def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(
     write_directory(BUNDLE, tmp_path / "b")
     renames = []
 
-    def rename(old: str, new: str) -> None:
-        renames.append(new)
-        if len(renames) == 2:
-            raise OSError(28, "No space left on device")
-        os.replace(old, new)
+    def rename(old: str, new: str, **directories: int) -> None:
+        if not directories:  # else the removal of what was half made
+            renames.append(new)
+            if len(renames) == 2:
+                raise OSError(28, "No space left on device")
+        os.replace(old, new, **directories)
 
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(CannotDoError, match="No space left"):
