@@ -8,6 +8,7 @@ caller asks in this process and puts back what the question changed. Standard li
 import contextlib
 import gc
 import json
+import linecache
 import os
 import select
 import sys
@@ -21,11 +22,12 @@ from .events import journal
 _leave = os._exit  # before anything else can take its place
 
 TIMEOUT = 20.0
+_CHUNK = 1 << 16
 _LONG_PATIENCE = 0.3
 _SHORT_PATIENCE = 0.01
 _patience = _LONG_PATIENCE
-_CHUNK = 1 << 16
-_patience = 0.25
+"""How long a thread at work is waited for: once one stays at work, hardly at all, so that the script is
+not slowed."""
 
 forking = False
 """True while the recorder itself forks."""
@@ -41,18 +43,19 @@ class UnavailableError(Exception):
 def can_fork() -> bool:
     """True when a child forked now is sound.
 
-    A worker that has just handed over its result is given a moment to go back to waiting; without it,
-    what is observed would depend on how fast this machine is.
+    A worker that has just begun or ended its work is given a moment; without it, what is observed would
+    depend on how fast this machine is.
     """
     global _patience
     if not hasattr(os, "fork"):
         return False
     deadline = time.monotonic() + _patience
     while not _others_are_idle():
-        if time.monotonic() > deadline:
-            _patience = 0.0  # a thread that works on is not waited for again: the script must not be slowed
+        if time.monotonic() >= deadline:
+            _patience = _SHORT_PATIENCE
             return False
         time.sleep(0.0005)
+    _patience = _LONG_PATIENCE
     return True
 
 
@@ -85,23 +88,24 @@ def _waits_for_work(frame: Any) -> bool:
     code = frame.f_code
     return any(
         code.co_name == name and code.co_filename.endswith(os.path.join(*file)) for name, file in _IDLE
-    )
+    ) or _hands_over(frame)
 
 
-def _settled() -> bool:
-    """Wait a moment for a worker thread that has just handed its result over to become idle.
+_DELIVERING = (".set_result(", ".set_exception(")
 
-    Without the wait, two recordings of one script could differ in what they could ask.
+
+def _hands_over(frame: Any) -> bool:
+    """True for a worker that has done its work and tells so.
+
+    Whoever waits for it may go on before it is idle again; on a busy machine, long before.
     """
-    global _patience
-    deadline = time.monotonic() + _patience
-    while not can_fork():
-        if time.monotonic() >= deadline:
-            _patience = _SHORT_PATIENCE  # some thread stays at work: do not wait for it each time
-            return False
-        time.sleep(0.001)
-    _patience = _LONG_PATIENCE
-    return True
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "run" and code.co_filename.endswith(os.path.join("futures", "thread.py")):
+            line = linecache.getline(code.co_filename, frame.f_lineno)
+            return any(word in line for word in _DELIVERING)
+        frame = frame.f_back
+    return False
 
 
 def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
@@ -112,7 +116,7 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     Raises:
         UnavailableError: the child could not be forked, failed, or did not answer in time.
     """
-    if not _settled():
+    if not can_fork():
         raise UnavailableError("other threads are at work")
     reading, writing = os.pipe()
     try:

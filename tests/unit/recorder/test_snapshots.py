@@ -98,6 +98,31 @@ def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(
 
 
 @_forks
+def test_a_worker_that_hands_over_what_it_found_is_no_obstacle(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_LONG_PATIENCE", 0.01)
+    monkeypatch.setattr(snapshots, "_patience", 0.01)
+    told, go_on = threading.Event(), threading.Event()
+
+    def hear(_: object) -> None:  # called by the worker, inside of `set_result`
+        told.set()
+        while not go_on.is_set():
+            sum(range(10_000))
+
+    with ThreadPoolExecutor(1) as pool:
+        begin = threading.Event()
+        future = pool.submit(begin.wait)
+        future.add_done_callback(hear)
+        begin.set()
+        told.wait()
+        try:
+            assert snapshots.ask(lambda: "answered") == "answered"
+        finally:
+            go_on.set()
+
+
+@_forks
 def test_forking_does_not_bring_back_a_warning_that_was_shown(journal: Journal) -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")

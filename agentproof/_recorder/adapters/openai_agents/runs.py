@@ -14,6 +14,7 @@ import sys
 import weakref
 from typing import Any, Dict, List, Optional
 
+from ... import reachability
 from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, is_own, patch
@@ -39,6 +40,8 @@ _FLAGS = (
 )
 _MANAGED = ("previous_response_id", "conversation_id", "auto_previous_response_id")
 _streams: Dict[int, "Run"] = {}
+_open: List["Run"] = []
+"""Streamed runs whose end nobody has seen so far."""
 
 
 class Run:
@@ -154,6 +157,8 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
     if found is None or found.ended or journal().is_silent:
         return
     found.ended = True
+    if found in _open:
+        _open.remove(found)
     task = found.running_task()
     if task is not None:
         journal().lanes.follow(task)
@@ -285,13 +290,21 @@ def _run_streamed(original: Any) -> Any:
 @guarded("runs")
 def _follow(found: Run, result: Any) -> None:
     key = id(result)
-    found.result = weakref.ref(result, lambda _: _streams.pop(key, None))
+    found.result = weakref.ref(result, lambda _: _dropped(key))
     _streams[key] = found
+    _open.append(found)
     task = getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None)
     if task is None:
         raise RuntimeError("a streamed run has no task")
     found.task = weakref.ref(task)
     task.add_done_callback(lambda done: _task_ended(found, done))
+
+
+def _dropped(key: int) -> None:
+    """Nobody can listen to this stream any more, and what the SDK held for it is let go."""
+    found = _streams.pop(key, None)
+    if found is not None:
+        found.session = None
 
 
 @guarded("runs")
@@ -338,10 +351,13 @@ async def _marked(original: Any, outside: bool, cls: Any, args: Any, kwargs: Any
 
 def finish() -> None:
     """Runs that nobody saw the end of when the script is over."""
-    for found in list(_streams.values()):
-        result = found.result() if found.result is not None else None
-        if result is not None and not found.ended:
-            ended(found, result, None, "unfinished")
+    for found in _open.copy():
+        result = None
+        if found.result is not None and reachability.is_reachable(found.result):
+            result = found.result()
+        else:
+            found.session = None  # whether or not the collector came by
+        ended(found, result, None, "unfinished")
 
 
 def install() -> List[str]:

@@ -13,9 +13,9 @@
 import functools
 import json
 import weakref
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ... import snapshots
+from ... import reachability, snapshots
 from ...events import journal, pause, watching
 from ...events import run as current_run
 from ...values import freeze_state
@@ -168,43 +168,60 @@ def boundary(
     for name in others or ():
         if name in documents:
             answers[name] = documents.pop(name)
-    changed(documents, moment)
-    with watching("results"):
-        _look_at_results(moment)
+    changed(documents, moment, results=True)
     return answers
 
 
-def changed(documents: Dict[str, Any], moment: str, *, own: Optional[str] = None) -> None:
-    """Write an event for each state that is not as it was, but for the one that `own` accounts for."""
+def changed(
+    documents: Dict[str, Any], moment: str, *, own: Optional[str] = None, results: bool = False
+) -> None:
+    """Write an event for each state that is not as it was, but for the one that `own` accounts for.
+
+    With `results`, for each result too. What nobody can reach any more is not the script's, whether or
+    not the collector has come by: it is not told, and not looked at again.
+    """
+    found: List[_Change] = []
     for name, document in documents.items():
         before = _exchange(name, document, moment)
-        if name == own or before is None or name in _running or same(before, document):
-            continue
-        journal().emit(
-            "state.observed",
-            {
+        if not (name == own or before is None or name in _running or same(before, document)):
+            fields = {
                 "state": {"$label": name},
                 "snapshot": {"$state": document},
                 "before": {"$state": before},
                 "moment": moment,
-            },
-        )
+            }
+            found.append(("state.observed", name, fields))
+    if results:
+        with watching("results"):
+            found += _changed_results(moment)
+    if not found:
+        return
+    for kind, name, fields in found:
+        if reachability.is_reachable(_states[name] if name in _states else _results[name][0]):
+            journal().emit(kind, fields)
+        else:
+            _states.pop(name, None)
+            _results.pop(name, None)
 
 
-def _look_at_results(moment: str) -> None:
+_Change = Tuple[str, str, Dict[str, Any]]
+"""The kind of event, the label, and the fields."""
+
+
+def _changed_results(moment: str) -> List[_Change]:
+    found: List[_Change] = []
     for name, (ref, of_run) in list(_results.items()):
-        found = ref()
-        if found is None:
+        result = ref()
+        if result is None:
             del _results[name]
             continue
-        now = facts.result(found)
+        now = facts.result(result)
         before = _exchange(name, now, moment)
         if before is None or same(before, now):
             continue
-        journal().emit(
-            "result.observed",
-            {"result": {"$label": name}, "of_run": of_run, "before": before, "now": now, "moment": moment},
-        )
+        fields = {"result": {"$label": name}, "of_run": of_run, "before": before, "now": now}
+        found.append(("result.observed", name, {**fields, "moment": moment}))
+    return found
 
 
 def _exchange(name: str, now: Any, moment: str) -> Any:
@@ -224,18 +241,13 @@ _bodies = 0
 def body_returned(started: Optional[str]) -> None:
     """A function of the script returned outside of all runs, and something had happened in it."""
     global _bodies
-    # Its start and its return are two events; more than those tell of the SDK.
-    if current_run.get() is not None or journal().happened_since(started) < 2 or not _has_live():
+    # Its start and its return are two events; more than those tell of the SDK. Whether what was watched is
+    # still there must not count: that may be the collector's doing.
+    if current_run.get() is not None or journal().happened_since(started) < 2 or not (_states or _results):
         return
     _bodies += 1
     if _bodies <= _MOST_BODIES:
         boundary("body")
-
-
-def _has_live() -> bool:
-    return any(ref() is not None for ref in _states.values()) or any(
-        ref() is not None for ref, _ in _results.values()
-    )
 
 
 def same(one: Any, other: Any) -> bool:
