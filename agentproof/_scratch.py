@@ -9,6 +9,7 @@ systems without such locks. Nothing in agentproof makes a temporary directory or
 import contextlib
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -28,8 +29,31 @@ _PREFIX: Final = "agentproof-tmp-"
 _HIDDEN_PREFIX: Final = ".agentproof-tmp-"
 _ALIVE: Final = "alive"
 _ASIDE: Final = "aside"
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108  (directories with random names are made in it)
 _LOCKED_BY_NOW: Final = 60.0
 """Seconds after which whoever made something has locked it, or was killed before it could."""
+
+
+def places(*, room: int) -> tuple[Path, ...]:
+    """Where directories may be made, the preferred place first; all of them are to be swept.
+
+    Memory comes first where `room` bytes are free in it: what lives for seconds and has thousands of small
+    files takes ten times as long on a disk. A container has 64 MiB there by default.
+    """
+    disk = Path(tempfile.gettempdir())
+    if sys.platform != "linux":
+        return (disk,)
+    try:
+        status, free = os.stat(_MEMORY), os.statvfs(_MEMORY)
+    except OSError:
+        return (disk,)
+    good = (
+        free.f_bavail * free.f_frsize >= room
+        and not free.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
+        and os.access(_MEMORY, os.W_OK | os.X_OK)
+        and status.st_mode & stat.S_IXOTH
+    )
+    return (_MEMORY, disk) if good else (disk, _MEMORY)
 
 
 @contextmanager

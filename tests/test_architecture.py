@@ -1,6 +1,7 @@
 """The import graph is the architecture: every arrow points down a layer (DESIGN §4)."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,6 +122,13 @@ def test_what_runs_in_another_process_needs_the_standard_library_alone(path: Pat
 
 def test_every_module_has_a_layer() -> None:
     assert {_unit(path) for path in MODULES} <= RANK.keys()
+
+
+def test_temporary_files_are_made_in_one_way_which_a_kill_cannot_leave_behind() -> None:
+    for path in MODULES:
+        text = path.read_text("utf-8")
+        made = re.findall(r"mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile", text)
+        assert not made or path.name == "_scratch.py", path
 
 
 def test_no_case_lives_in_the_package() -> None:

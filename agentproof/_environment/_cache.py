@@ -16,11 +16,18 @@ from .. import _scratch
 from . import _index
 from ._wheels import OWN_CACHES, WheelStore
 
-Kind = Literal["wheel", "lock", "bytecode", "built", "uv"]
+Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "uv"]
 
 MAX_BYTES: Final = 4 * 2**30
 """What the caches may hold before a recording prunes them: some hundred environments."""
 _GRACE: Final = 3600.0
+_KINDS: Final[tuple[tuple[str, Kind], ...]] = (
+    ("locks", "lock"),
+    ("bytecode", "bytecode"),
+    ("built", "built"),
+    ("recordings", "recording"),
+)
+"""Directories that hold one file an item."""
 _UV_SECONDS: Final = 120.0
 
 
@@ -89,8 +96,7 @@ def _items(store: WheelStore) -> Iterator[Item]:
         yield Item(
             "wheel", wheel.path.name, wheel.path, wheel.size, wheel.used, known.origin if known else None
         )
-    kinds: tuple[tuple[str, Kind], ...] = (("locks", "lock"), ("bytecode", "bytecode"), ("built", "built"))
-    for name, kind in kinds:
+    for name, kind in _KINDS:
         for path, status in _files(store.cache / name):
             yield Item(kind, path.name, path, status.st_size, status.st_mtime)
     unpacked = store.cache / "uv"

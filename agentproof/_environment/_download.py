@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -64,23 +65,27 @@ def fetch(
     if not wanted:
         return
     progress(f"fetching {len(wanted)} wheels")
+    stopped = Event()
     with (
         ThreadPoolExecutor(max_workers=min(_PARALLEL, len(wanted))) as pool,
         closing(index_session(settings)) as session,
     ):
-        jobs = [pool.submit(_fetch_one, item, store=store, session=session) for item in wanted]
+        jobs = [
+            pool.submit(_fetch_one, item, store=store, session=session, stopped=stopped) for item in wanted
+        ]
         try:
             for count, job in enumerate(jobs, start=1):
                 job.result()
                 if count % 10 == 0 and count < len(jobs):
                     progress(f"fetched {count} of {len(jobs)} wheels")
         except BaseException:
+            stopped.set()
             for job in jobs:
                 job.cancel()
             raise
 
 
-def _fetch_one(item: Wanted, *, store: WheelStore, session: requests.Session) -> None:
+def _fetch_one(item: Wanted, *, store: WheelStore, session: requests.Session, stopped: Event) -> None:
     digest = hashlib.sha256()
     with store.receive(
         name=item.filename,
@@ -90,6 +95,8 @@ def _fetch_one(item: Wanted, *, store: WheelStore, session: requests.Session) ->
     ) as incoming:
         with incoming.path.open("wb") as stream:
             for chunk in _chunks(item, session):
+                if stopped.is_set():
+                    raise CannotDoError(f"{item.filename} was not fetched to its end")
                 digest.update(chunk)
                 stream.write(chunk)
         if digest.hexdigest() != item.sha256:

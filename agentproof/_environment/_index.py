@@ -75,6 +75,8 @@ def run_uv(
     variables |= {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     variables |= environment or {}
     with _scratch.directory("uv") as nowhere:
+        # What uv leaves there when it is killed goes with the directory.
+        variables |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(nowhere))
         for name, text in (files or {}).items():
             nowhere.joinpath(name).write_text(text, "utf-8")
         try:

@@ -27,7 +27,7 @@ from .. import _scratch, _seal
 from ..errors import CannotDoError, FormatError
 from ..models._wire import Text, Wire
 
-OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built")
+OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings")
 """Directories below the cache's root that agentproof itself writes to; `uv` beside them is uv's."""
 
 _PROVENANCE: Final = "provenance"

@@ -14,7 +14,6 @@ import contextlib
 import os
 import signal
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,8 @@ from ..errors import CannotDoError, RecorderError, UsageError
 
 _WHAT: Final = "run"
 _PREFIX: Final = "agentproof-tmp-run-"  # as _scratch spells it
+_ROOM: Final = 2**30
+"""What two repeats may come to (`Limits.disk_bytes`)."""
 
 MAX_ROOT_BYTES: Final = 16 * 2**20
 MAX_ROOT_FILES: Final = 2000
@@ -43,15 +44,12 @@ def run_directory() -> Iterator[Path]:
     """
     sweep()
     # Another user (the dropped one) passes through; nobody else can list it.
-    with _scratch.directory(_WHAT, parent=_parent(), mode=0o711) as base:
+    with _scratch.directory(_WHAT, parent=_places()[0], mode=0o711) as base:
         yield base
 
 
-def _parent() -> Path:
-    memory = Path("/dev/shm")  # noqa: S108  (a directory with a random name is made in it)
-    if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) and memory.stat().st_mode & stat.S_IXOTH:
-        return memory
-    return Path(tempfile.gettempdir())
+def _places() -> tuple[Path, ...]:
+    return _scratch.places(room=_ROOM)
 
 
 def sweep() -> int:
@@ -60,11 +58,11 @@ def sweep() -> int:
     Below a PID namespace no process outlives its launcher; without one the script's children do
     where both the runner and the launcher were killed.
     """
-    for each in _parent().glob(f"{_PREFIX}*-*"):
+    for each in [each for place in _places() for each in place.glob(f"{_PREFIX}*-*")]:
         process = each.name.removeprefix(_PREFIX).partition("-")[0]
         if process.isdigit() and not os.path.isdir(f"/proc/{process}"):
             end_processes(str(each))
-    return _scratch.sweep([_parent()])
+    return _scratch.sweep(_places())
 
 
 def end_processes(base: str) -> None:

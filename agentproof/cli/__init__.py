@@ -1,12 +1,13 @@
 """The command line: parse, call one library function, render its result, exit.
 
 stdout is the result, stderr the story. Commands import what they need when they run, so that
-`--help` stays fast. Exit codes are `agentproof.errors.Exit`.
+`--help` stays fast. Exit codes are `agentproof.errors.Exit`, and 128 and its number for a signal.
 """
 
 import atexit
 import gc
 import os
+import signal
 import sys
 import types
 from typing import NoReturn
@@ -33,5 +34,16 @@ def main() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # Under nohup, SIGHUP is ignored and stays so.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     cli(prog_name="agentproof")
     sys.exit(0)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """End as on Ctrl-C, so that everything that was begun is cleaned up."""
+    signal.signal(number, signal.SIG_IGN)  # once is enough: the second would cut the cleaning short
+    sys.exit(128 + number)

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -79,6 +80,10 @@ class _Group(click.Group):
             ctx.exit(error.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            # click would exit with 1, which is the answer "no".
+            click.echo("\ninterrupted", err=True)
+            ctx.exit(128 + signal.SIGINT)
         except BrokenPipeError:
             # Somebody downstream (`head`) has read enough; python must not complain about it at exit.
             sys.stdout = None  # the documented way to keep the flush at exit from failing

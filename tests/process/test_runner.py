@@ -183,7 +183,7 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
 def test_the_directory_of_a_dead_process_is_swept_and_a_living_ones_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "_parent", lambda: tmp_path)
+    monkeypatch.setattr(_control, "_places", lambda: (tmp_path,))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     dead = subprocess.Popen(["/bin/true"])
     dead.wait()
@@ -205,7 +205,7 @@ def test_a_process_left_in_an_abandoned_directory_is_ended(
 ) -> None:
     if not os.path.isdir("/proc/self"):
         pytest.skip("no Linux /proc")
-    monkeypatch.setattr(_control, "_parent", lambda: tmp_path)
+    monkeypatch.setattr(_control, "_places", lambda: (tmp_path,))
     dead = subprocess.Popen(["/bin/true"])
     dead.wait()
     abandoned = tmp_path / f"agentproof-tmp-run-{dead.pid}-x"
@@ -335,7 +335,7 @@ def test_a_stream_is_kept_up_to_its_cap_and_its_size_is_told(tmp_path: Path) -> 
 def test_a_tree_that_is_deep_shut_and_full_of_links_is_removed_without_following_any(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").write_text("kept")
-    base = Path(tempfile.mkdtemp(dir=_control._parent()))
+    base = Path(tempfile.mkdtemp(dir=_control._places()[0]))
     (base / "link").symlink_to(tmp_path / "kept")
     (base / "dangling").symlink_to("nowhere")
     (base / "not utf-8 \udcff").write_text("")

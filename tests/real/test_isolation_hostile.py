@@ -513,7 +513,7 @@ def test_a_script_that_shuts_the_runs_directories_changes_nothing(
     )
     run = run_script(source, environment, tmp_path, isolation=held)
     assert run.repeats[0]["as-written"].outcome == "killed"
-    assert not list(_control._parent().glob(f"agentproof-tmp-run-{os.getpid()}-*"))
+    assert not list(_control._places()[0].glob(f"agentproof-tmp-run-{os.getpid()}-*"))
 
 
 def test_a_forged_last_word_does_not_make_an_endless_run_end(

@@ -48,7 +48,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def left_by(process: int) -> list[str]:
     """Directories of a run, and processes that live in one."""
     mark = f"agentproof-tmp-run-{process}-"
-    found = [each for each in os.listdir(_control._parent()) if each.startswith(mark)]
+    found = [each for each in os.listdir(_control._places()[0]) if each.startswith(mark)]
     for each in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if each.name.isdigit() and mark.encode() in (each / "environ").read_bytes():

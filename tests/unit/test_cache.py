@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -36,11 +37,13 @@ def test_it_lists_the_least_recently_used_first(store: WheelStore) -> None:
     _add(store, "1.0", hours=2)
     _add(store, "2.0", hours=5)
     _scratch.write(store.cache / "locks" / "abc", b"lock")
+    _scratch.write(store.cache / "recordings" / "def", b"recording")
     listed = _cache.list_cache(store)
     assert [(item.kind, item.label, item.origin) for item in listed] == [
         ("wheel", "demo-2.0-py3-none-any.whl", "index"),
         ("wheel", "demo-1.0-py3-none-any.whl", "index"),
         ("lock", "abc", None),
+        ("recording", "def", None),
     ]
     assert all(item.size > 0 for item in listed)
 
@@ -184,3 +187,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
         _scratch.write(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_what_is_in_memory_is_swept_also_when_it_is_full() -> None:
+    roomy, full = _scratch.places(room=0), _scratch.places(room=2**62)
+    assert set(roomy) == set(full)
+    assert full[0] == Path(tempfile.gettempdir())
