@@ -67,6 +67,8 @@ class _File(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         from .compare import find_subjects
         from .errors import AgentproofError
+        from .models.manifest import Manifest
+        from .report._groups import reproduction_key
 
         bundle = self.path.parent if self.path.name == "manifest.json" else self.path
         try:
@@ -76,20 +78,10 @@ class _File(pytest.File):
         if subject.bundle is None:
             raise self.CollectError(f"{bundle}: no bundle")
         seen = self.config.stash.setdefault(_SEEN, set())
-        script = _identity(subject.bundle)
+        script = reproduction_key(Manifest.from_bytes(subject.bundle.manifest))
         if script not in seen:
             seen.add(script)
             yield _Item.from_parent(self, name=subject.name, subject=subject)
-
-
-def _identity(bundle: Bundle) -> str:
-    """What makes two bundles one test: the same files, started the same way."""
-    from .models.manifest import Manifest
-
-    manifest = Manifest.from_bytes(bundle.manifest)
-    digests = {member.path: member.sha256 for member in manifest.members}
-    reproduction = manifest.reproduction
-    return repr([reproduction.arguments, [(path, digests[path]) for path in reproduction.files]])
 
 
 class _Item(pytest.Item):

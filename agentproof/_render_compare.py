@@ -1,7 +1,6 @@
 """What people read of a replay, a comparison, a bisection and a matrix."""
 
 import json
-import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from .matrix import Finished
 from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
 from .replay import Replayed
+from .report._outcomes import CHANGES, WORDS, targets_of, words_of
 from .store import bundle_id
 
 _LABEL = 12
@@ -82,13 +82,10 @@ def _identity(each: TraceDifference) -> tuple[str, ...]:
     return (each.what, each.subject, each.pointer or "", *sides)
 
 
-_WORDS = {"gone": "no longer:", "new": "new:", "changed": "changed:", "moved": "moved:"}
-
-
 def _difference(group: list[TraceDifference]) -> Iterator[str]:
     first = group[0]
     events = "; ".join(f"{each.mode} {_events(each)}" for each in group)
-    yield f"  {'changed':<{_LABEL}}{_WORDS[first.what]} {printable(first.subject)}  ({events})"
+    yield f"  {'changed':<{_LABEL}}{CHANGES[first.what]} {printable(first.subject)}  ({events})"
     indent = " " * (_LABEL + 4)
     if first.what == "changed":
         yield f"{indent}{printable(first.pointer or '')}  {_value(first.before)} → {_value(first.after)}"
@@ -120,14 +117,14 @@ def columns(rows: list[list[tuple[str, dict[str, Any]]]]) -> Iterator[str]:  # A
         yield ("  " + "  ".join(cells)).rstrip()
 
 
-_OUTCOMES: dict[str, tuple[str, dict[str, Any]]] = {  # Any: click's styles
-    "fixed": ("fixed", {"fg": "green", "bold": True}),
-    "regressed": ("REGRESSED", {"fg": "red", "bold": True}),
-    "still_violated": ("still violated", {"fg": "red"}),
-    "still_holds": ("still holds", {"fg": "green"}),
-    "inconclusive": ("inconclusive", {"fg": "yellow"}),
-    "unobservable": ("unobservable", {"fg": "yellow"}),
-    "not_recorded": ("not recorded", {"fg": "yellow"}),
+_OUTCOMES: dict[str, dict[str, Any]] = {  # Any: click's styles
+    "fixed": {"fg": "green", "bold": True},
+    "regressed": {"fg": "red", "bold": True},
+    "still_violated": {"fg": "red"},
+    "still_holds": {"fg": "green"},
+    "inconclusive": {"fg": "yellow"},
+    "unobservable": {"fg": "yellow"},
+    "not_recorded": {"fg": "yellow"},
 }
 _VERDICTS: dict[str, dict[str, Any]] = {  # Any: click's styles
     "violated": {"fg": "red"},
@@ -138,18 +135,14 @@ _VERDICTS: dict[str, dict[str, Any]] = {  # Any: click's styles
 
 def cell_words(cell: Cell) -> tuple[str, dict[str, Any]]:  # Any: click's styles
     """A cell in two words at most, with its colour; the first cell of a row is a plain verdict."""
-    if cell.outcome == "baseline" and cell.recorded is not None:
-        return cell.recorded.verdict, _VERDICTS[cell.recorded.verdict]
-    if cell.outcome == "inconclusive" and cell.recorded and cell.recorded.verdict != "inconclusive":
-        return cell.recorded.verdict, _VERDICTS[cell.recorded.verdict]
-    return _OUTCOMES[cell.outcome]
+    words = words_of(cell)
+    return words, _VERDICTS[words] if words in _VERDICTS else _OUTCOMES[cell.outcome]
 
 
 def render_table(rows: Iterable[Row]) -> Iterator[str]:
     """Reproductions by targets; the baseline of each row is underlined."""
     rows = list(rows)
-    targets = list(dict.fromkeys(cell.target for row in rows for cell in row.cells))
-    targets.sort(key=_version_key)
+    targets = targets_of(rows)
     plain: dict[str, Any] = {}  # Any: click's styles
     table = [[("reproduction", {"bold": True}), *((target, {"bold": True}) for target in targets)]]
     for row in rows:
@@ -166,14 +159,6 @@ def render_table(rows: Iterable[Row]) -> Iterator[str]:
     yield from columns(table)
 
 
-def _version_key(text: str) -> tuple[int, tuple[int, ...]]:
-    """Versions in their order, other names after them; builds of one version stay as they came."""
-    parts = re.split(r"[@+]", text, maxsplit=1)[0].split(".")
-    if all(part.isdecimal() for part in parts):
-        return 0, tuple(int(part) for part in parts)
-    return 1, ()
-
-
 def render_comparison(comparison: Comparison, *, limit: int = 3) -> Iterator[str]:
     """The table, then for each cell that is no baseline what changed in claims and trace."""
     yield from render_table(comparison.rows)
@@ -186,8 +171,8 @@ def render_comparison(comparison: Comparison, *, limit: int = 3) -> Iterator[str
         for cell in row.cells[1:]:
             yield ""
             heading = f"{row.reproduction}: {base.target} → {cell.target}"
-            text, style = _OUTCOMES[cell.outcome]
-            yield f"{click.style(printable(heading), bold=True)}  {click.style(text, **style)}"
+            text = click.style(WORDS[cell.outcome], **_OUTCOMES[cell.outcome])
+            yield f"{click.style(printable(heading), bold=True)}  {text}"
             yield from _why(cell)
             yield from _claim_lines(cell)
             yield from render_differences(cell.differences, limit=limit, more=cell.more or 0)

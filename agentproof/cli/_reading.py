@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ..check import Reader
+    from ..report._groups import Group
     from ..report._story import Story
+    from ..report.summary import Entry
     from ..store import Bundle
 
 
@@ -36,46 +40,78 @@ def read_story(path: Path, *, reader: Reader) -> Story:
     return tell(checked)
 
 
-def read_stories(path: Path, *, reader: Reader) -> list[Story]:
-    """The story of the bundle at `path`, or those of a comparison's recordings, what it compares with first.
+def read_groups(paths: Iterable[Path], *, reader: Reader) -> list[Group]:
+    """The recordings at `paths`, by reproduction; of a comparison one group for each that it compares.
 
     Raises:
-        UsageError: there is no bundle at `path`, or several, or a comparison of several reproductions.
-        BundleError: it is INVALID.
+        UsageError: there is no bundle at one of `paths`, or several.
+        BundleError: one of them is INVALID.
     """
     from .._comparison import is_comparison
     from ..errors import BundleError
+    from ..report._groups import Attached, grouped
     from ..store import read_bundle
 
-    place = _the_bundle(path)
-    try:
-        bundle = read_bundle(place)
-    except BundleError:
-        return [read_story(place, reader=reader)]  # which says what is wrong with it
-    return _compared(bundle, place, reader) if is_comparison(bundle) else [read_story(place, reader=reader)]
+    groups: list[Group] = []
+    plain: list[Attached] = []
+    for path in paths:
+        place = _the_bundle(path)
+        try:
+            bundle = read_bundle(place)
+        except BundleError:
+            bundle = None  # the check says what is wrong with it
+        if bundle is not None and is_comparison(bundle):
+            groups += _compared(bundle, path.name, reader)
+        else:
+            plain.append(Attached(read_story(place, reader=reader), path.name))
+    return [*grouped(plain), *groups]
 
 
-def _compared(bundle: Bundle, place: Path, reader: Reader) -> list[Story]:
+def read_entries(paths: Iterable[Path], *, reader: Reader) -> list[Entry]:
+    """Every bundle at or below `paths`, as the reader's check finds it: INVALID ones too."""
+    from .._checks._comparisons import check_any
+    from .._comparison import is_comparison
+    from ..models.comparison import Comparison
+    from ..report.summary import Entry
+    from ..store import find_bundles, shelf_of
+
+    entries = []
+    for place in (found for path in paths for found in find_bundles(path)):
+        checked = check_any(place, reader=reader, wheels=shelf_of(place))
+        comparison = None
+        if checked.bundle is not None and is_comparison(checked.bundle) and checked.status != "INVALID":
+            comparison = Comparison.from_bytes(checked.bundle.manifest)
+        entries.append(Entry(_short_name(place), checked.report, comparison))
+    return entries
+
+
+def _short_name(place: Path) -> str:
+    """`case/0.20.0` in a store, the file's name elsewhere."""
+    from ..store import shelf_of
+
+    place = place.absolute()
+    return f"{place.parent.name}/{place.name}" if shelf_of(place) is not None else place.name
+
+
+def _compared(bundle: Bundle, file: str, reader: Reader) -> Iterator[Group]:
     from .._checks._comparisons import check_comparison
     from ..check import check_bundle
-    from ..errors import UsageError
+    from ..report._groups import Attached, Group
     from ..report._story import tell
 
     checked = check_comparison(bundle, reader=reader)
-    if len(checked.comparison.rows) > 1:
-        names = ", ".join(row.reproduction for row in checked.comparison.rows)
-        raise UsageError(f"{place} compares several reproductions ({names}); a report is about one")
-    stories = []
-    for cell in checked.comparison.rows[0].cells:
-        if cell.recorded is None:
-            continue
-        found = checked.recordings[cell.recorded.bundle_id]
-        if found.status == "UNTRUSTED" and found.bundle is not None:
-            again = check_bundle(found.bundle, reader=_trusting_nobody(reader))
-            stories.append(tell(again, as_shown=found.report))
-        else:
-            stories.append(tell(found))
-    return stories
+    for row in checked.comparison.rows:
+        recordings = []
+        for cell in row.cells:
+            if cell.recorded is None:
+                continue
+            found = checked.recordings[cell.recorded.bundle_id]
+            if found.status == "UNTRUSTED" and found.bundle is not None:
+                again = check_bundle(found.bundle, reader=_trusting_nobody(reader))
+                recordings.append(Attached(tell(again, as_shown=found.report), file))
+            else:
+                recordings.append(Attached(tell(found), file))
+        yield Group(row.reproduction, tuple(recordings), row)
 
 
 def _trusting_nobody(reader: Reader) -> Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
     "agentproof report case-0.20.0.agentproof.zip --latest > issue.md",
     "agentproof report case-0.20.0.agentproof.zip --format html --output report.html",
     "agentproof report 0.20.0.agentproof.zip 0.21.0.agentproof.zip --format html --output both.html",
+    "agentproof report bundles/ --format summary",
 )
 @click.command()
 @click.argument("bundles", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "html"]),
+    type=click.Choice(["markdown", "html", "summary"]),
     default="markdown",
     show_default=True,
-    help="The body of a GitHub issue, or one HTML file to look at.",
+    help="The body of a GitHub issue; one HTML file to look at; or a Markdown table, a line a bundle.",
 )
 @click.option(
     "--trust",
@@ -64,31 +66,64 @@ def report(
 ) -> None:
     """Describe BUNDLES for others, after checking them; without --latest nothing of them is run.
 
-    The first is what the report is about. Further ones, and the others of a comparison, are recordings of
-    the same reproduction on other releases. A bundle that a check finds INVALID gets no report (exit 5).
+    The first is what an issue is about. Further ones, and the others of a comparison, are recordings of the
+    same reproduction on other releases. A page may tell of several reproductions. A bundle that a check
+    finds INVALID gets no report (exit 5); in a summary, which takes directories too, it is a line that says
+    so.
     """
     from .._files import write_atomic
-    from ._reading import read_stories
+    from ..errors import UsageError
     from .check import own_reader
 
-    reader = own_reader(trust_files=tuple(map(str, trust_files)), wheels=wheels)
-    stories = [(path.name, story) for path in bundles for story in read_stories(path, reader=reader)]
-    if latest:
-        stories.append(("latest.agentproof.zip", _on_the_latest(stories[0][1], reader)))
-    (attachment, story), *others = stories
-    if form == "markdown":
-        from ..report.markdown import render_issue
-
-        text = render_issue(story, attachment=attachment, others=[other for _, other in others])
+    reader = own_reader(trust_files=trust_files, wheels=wheels)
+    if form == "summary":
+        if latest:
+            raise UsageError("--latest is for an issue or a page", hint="`agentproof compare --with latest`")
+        text = _summary(bundles, reader)
     else:
-        from ..report.html import render_page
-
-        text = render_page([each for _, each in stories], files=[name for name, _ in stories])
+        text = _described(bundles, form, reader, latest=latest)
     if output is not None:
         write_atomic(output, text.encode())
         click.echo(f"  wrote {output}", err=True)
     else:
         click.echo(text, nl=False)
+
+
+def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
+    from ..report.summary import render_summary
+    from ._reading import read_entries
+
+    return render_summary(read_entries(bundles, reader=reader))
+
+
+def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool) -> str:
+    from ..errors import UsageError
+    from ..report._groups import Attached
+    from ._reading import read_groups
+
+    groups = read_groups(bundles, reader=reader)
+    first = groups[0]
+    if len(groups) > 1 and (form == "markdown" or latest):
+        names = ", ".join(group.name for group in groups[:6])
+        asked = "--latest" if latest else "an issue"
+        raise UsageError(
+            f"{asked} is about one reproduction; these are {len(groups)}: {names}",
+            hint="--format summary or --format html tells of several",
+        )
+    if not first.recordings:
+        raise UsageError(f"{first.name} could be recorded on none of its targets: nothing to report")
+    if latest:
+        newest = Attached(_on_the_latest(first.stories[0], reader), "latest.agentproof.zip")
+        groups = [replace(first, recordings=(*first.recordings, newest))]
+    if form == "html":
+        from ..report.html import render_page
+
+        return render_page(groups)
+    from ..report.markdown import render_issue
+
+    (group,) = groups
+    story, *others = group.stories
+    return render_issue(story, attachment=group.recordings[0].file, others=others)
 
 
 def _on_the_latest(story: Story, reader: Reader) -> Story:

@@ -13,7 +13,7 @@ class _Cell:
 
     seq: int
     text: str
-    anchor: str
+    anchor: str | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Comparison:
 
 
 def compared(pairs: Sequence[Pair], *, names: tuple[str, str], prefixes: tuple[str, str]) -> Comparison:
-    """Pairs as rows; `prefixes` lead to the steps on the page."""
+    """Pairs as rows; `prefixes` lead to the steps on the page, and are empty where it does not tell them."""
     rows: list[_Line] = []
     run: list[_Line] = []
     for pair in pairs:
@@ -64,4 +64,4 @@ def _shortened(run: list[_Line], *, first: bool, last: bool = False) -> list[_Li
 
 
 def _cell(step: Step | None, prefix: str) -> _Cell | None:
-    return _Cell(step.seq, step.text, f"{prefix}-{step.seq}") if step else None
+    return _Cell(step.seq, step.text, f"{prefix}-{step.seq}" if prefix else None) if step else None

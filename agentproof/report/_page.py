@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -310,33 +310,3 @@ def change_sides(change: Change) -> _ChangeSides:
 def code_pieces(text: str) -> list[tuple[bool, str]]:
     """A text of ours at its backticks: what stands between two of them is code."""
     return [(index % 2 == 1, piece) for index, piece in enumerate(text.split("`"))]
-
-
-# Several pages
-
-
-def matrix(pages: Sequence[Page]) -> list[tuple[str, list[str | None]]]:
-    """Each claim with its status on each page; violated ones first."""
-    names = dict.fromkeys(
-        claim.id
-        for status in ("violated", "holds", "not_observed")
-        for page in pages
-        for claim in page.claims
-        if claim.status == status
-    )
-    by_page = [{claim.id: claim.status for claim in page.claims} for page in pages]
-    return [(name, [found.get(name) for found in by_page]) for name in names]
-
-
-def comparable(first: Page, other: Page) -> bool:
-    return bool(first.tellings and other.tellings) and first.tellings[0].mode == other.tellings[0].mode
-
-
-def across(first: Page, other: Page) -> Comparison:
-    one, two = first.tellings[0], other.tellings[0]
-    names = tuple(f"{page.manifest.target.version}, {mode_words([one.mode])}" for page in (first, other))
-    return compared(
-        beside(one, two),
-        names=(names[0], names[1]),
-        prefixes=(first.prefix + one.mode, other.prefix + two.mode),
-    )

@@ -1,4 +1,4 @@
-"""A bundle, or several recordings of one reproduction, as one HTML file that asks for nothing.
+"""Recordings of one reproduction, or of several, as one HTML file that asks for nothing.
 
 1. The page holds no script; its Content-Security-Policy allows one style sheet, by its hash, and
    nothing else. Links lead inside the page, and to the report that the reproduction refers to.
@@ -11,16 +11,18 @@
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
+from ._groups import Group
 from ._items import details
-from ._page import MAX_TEXT, Budget, Page, across, change_sides, code_pieces, comparable, matrix
-from ._story import Story, mode_words
+from ._overview import Section, overview, told_whole
+from ._page import MAX_TEXT, Budget, Page, change_sides, code_pieces
+from ._story import mode_words
 from ._text import clip, one_line, pretty, visible
 
 _RAW_BUDGET = 4_000_000
@@ -28,20 +30,16 @@ _RAW_BUDGET = 4_000_000
 _PATH = re.compile(r"(?<![^\s('\"])/(?:[^\s/]+/)+")
 
 
-def render_page(stories: Sequence[Story], *, files: Sequence[str]) -> str:
-    """The page. `files` names the bundle of each story, for the commands that check it."""
+def render_page(groups: Sequence[Group]) -> str:
+    """The page: one reproduction's recordings, or those of several."""
     budget = Budget(_RAW_BUDGET)
-    pages = [
-        Page(story, prefix=f"{chr(97 + index)}-" if len(stories) > 1 else "", file=name, budget=budget)
-        for index, (story, name) in enumerate(zip(stories, files, strict=True))
-    ]
+    sections = list(_sections(groups, budget))
     environment = _environment()
     style = _style(environment)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("page.html").render(
-        stories=pages,
-        matrix=matrix(pages),
-        comparisons=[across(pages[0], other) for other in pages[1:] if comparable(pages[0], other)],
+        sections=sections,
+        overview=overview(sections) if len(sections) > 1 else None,
         style=Markup(style),  # noqa: S704 (our own file, read above)
         style_hash=Markup(f"sha256-{digest}"),  # noqa: S704 (base64)
         version=__version__,
@@ -53,6 +51,28 @@ def render_page(stories: Sequence[Story], *, files: Sequence[str]) -> str:
         side_by_side=lambda page, look: budget.sides(*page.both(look)),
         event_json=lambda step: budget.spend(pretty(step.event.to_shape())),
     )
+
+
+def _sections(groups: Sequence[Group], budget: Budget) -> Iterator[Section]:
+    for number, (group, whole) in enumerate(zip(groups, told_whole(groups), strict=True), start=1):
+        anchor = f"r{number}-" if len(groups) > 1 else ""
+        alone = len(group.recordings) == 1
+        pages = tuple(
+            Page(
+                each.story,
+                prefix=anchor if alone else f"{anchor}{_letters(index)}-",
+                file=each.file,
+                budget=budget,
+            )
+            for index, each in enumerate(group.recordings)
+        )
+        yield Section(anchor, group, pages, whole)
+
+
+def _letters(index: int) -> str:
+    """a, b, … z, aa, ab, …"""
+    before, last = divmod(index, 26)
+    return (_letters(before - 1) if before else "") + chr(97 + last)
 
 
 @cache

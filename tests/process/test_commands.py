@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from agentproof._comparison import Attempt, Series, pack
 from agentproof.cli import cli
 from agentproof.models.header import read_header
 from agentproof.store import bundle_id, read_bundle, write_directory, zip_bytes
@@ -107,15 +108,40 @@ def test_report_compares_bundles_on_one_page(tmp_path: Path) -> None:
     assert page.count('<article id="') == 2
 
 
-def test_report_takes_the_recordings_of_a_comparison(tmp_path: Path) -> None:
-    from agentproof._comparison import Attempt, Series, pack  # noqa: PLC0415
-
+def write_comparison(place: Path, *names: str) -> None:
     attempts = tuple(Attempt("t", bundle=draft(holds=holds).seal()) for holds in (False, True))
-    _, bundle = pack([Series("case", attempts)], REPORTER)
-    (tmp_path / "comparison.agentproof.zip").write_bytes(zip_bytes(bundle))
+    _, bundle = pack([Series(name, attempts) for name in names], REPORTER)
+    place.write_bytes(zip_bytes(bundle))
+
+
+def test_report_takes_the_recordings_of_a_comparison(tmp_path: Path) -> None:
+    write_comparison(tmp_path / "comparison.agentproof.zip", "case")
     done = run("report", "comparison.agentproof.zip")
     assert done.exit_code == 0, done.stderr
     assert "- Does it reproduce with the latest release: on `0.20.0` no" in done.stdout
+
+
+def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issue(tmp_path: Path) -> None:
+    write_comparison(tmp_path / "comparison.agentproof.zip", "one", "other")
+    page = run("report", "comparison.agentproof.zip", "--format", "html").stdout
+    assert "2 reproductions on" in page
+    assert page.count("<article") == 4
+    table = run("report", "comparison.agentproof.zip", "--format", "summary").stdout
+    assert "| `one` | <ins>violated</ins> |" in table
+    done = run("report", "comparison.agentproof.zip")
+    assert done.exit_code == 2
+    assert "an issue is about one reproduction; these are 2: one, other" in done.stderr
+
+
+def test_a_summary_takes_directories_and_names_what_is_invalid(tmp_path: Path) -> None:
+    write_directory(draft().seal(), Path("bundles/case/0.20.0"), wheels=Path("bundles/wheels"))
+    broken = draft()
+    broken.manifest["evidence_id"] = "0" * 64
+    (tmp_path / "bad.agentproof.zip").write_bytes(zip_bytes(broken.seal()))
+    done = run("report", "bundles", "bad.agentproof.zip", "--format", "summary")
+    assert done.exit_code == 0, done.stderr
+    assert "| `case/0.20.0` | `openai-agents 0.20.0` | violated |" in done.stdout
+    assert "| `bad.agentproof.zip` |  |  |  | INVALID (`other_evidence`) |  |" in done.stdout
 
 
 def test_report_is_about_one_bundle(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from agentproof._comparison import Attempt, Series, build_rows
 from agentproof.check import Checked, Reader, check_bundle
 from agentproof.errors import BundleError
 from agentproof.models._wire import encode
 from agentproof.models.report import CheckResult
-from agentproof.report import terminal
+from agentproof.report import _overview, terminal
 from agentproof.report._beside import beside, tells_the_same
+from agentproof.report._groups import Attached, Group, grouped
 from agentproof.report._markup import code, fence, length, prose
 from agentproof.report._sides import side_by_side
 from agentproof.report._story import Branch, Story, tell
@@ -31,6 +33,28 @@ TEXTS = st.text(st.characters() | st.sampled_from("`~<>&[]()*_|\\#@\n\t\r \u202e
 
 def checked(bundle: Bundle) -> Checked:
     return check_bundle(bundle, reader=Reader(trust=trust_in(REPORTER), sources=sources()))
+
+
+def a_group(*stories: Story) -> list[Group]:
+    return grouped(Attached(story, f"{index}.zip") for index, story in enumerate(stories))
+
+
+@cache
+def several() -> list[Group]:
+    """Two reproductions on three targets, one of which could not be recorded; one of the two means harm."""
+    failed = Attempt(f"9.9{EVIL}", failed=EVIL)
+    harmless = [Attempt("0.20.0", draft().seal()), Attempt("0.21.0", draft(holds=True).seal()), failed]
+    harmful = [Attempt("0.20.0", hostile(huge=False)), failed]
+    rows = build_rows([Series("harmless", tuple(harmless)), Series(EVIL, tuple(harmful))])
+    first, fixed, lost = rows[0].cells
+    # The forge knows one release; the second recording stands for a later one.
+    cells = (first, fixed.model_copy(update={"target": "0.21.0"}), lost)
+    rows = (rows[0].model_copy(update={"cells": cells}), rows[1])
+    told = [(a_story(), a_story(holds=True)), (a_hostile_story(),)]
+    return [
+        Group(row.reproduction, tuple(Attached(story, "c.zip") for story in stories), row)
+        for row, stories in zip(rows, told, strict=True)
+    ]
 
 
 @cache
@@ -347,13 +371,14 @@ class _Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     return {
-        "one": render_page([a_story()], files=["x.zip"]),
-        "two": render_page([a_story(), a_story(holds=True)], files=["x.zip", "y.zip"]),
-        "hostile": render_page([a_hostile_story()], files=["x.zip"]),
+        "one": render_page(a_group(a_story())),
+        "two": render_page(a_group(a_story(), a_story(holds=True))),
+        "hostile": render_page(a_group(a_hostile_story())),
+        "several": render_page(several()),
     }
 
 
-@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+@pytest.mark.parametrize("name", ["one", "two", "hostile", "several"])
 def test_a_page_holds_nothing_that_runs_or_is_fetched(pages: dict[str, str], name: str) -> None:
     for tag, attributes in _Reader(pages[name]).elements:
         assert tag not in {
@@ -373,7 +398,7 @@ def test_a_page_holds_nothing_that_runs_or_is_fetched(pages: dict[str, str], nam
         assert target.startswith(("#", "https://github.com/openai/openai-agents-python/issues/"))
 
 
-@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+@pytest.mark.parametrize("name", ["one", "two", "hostile", "several"])
 def test_every_link_inside_a_page_leads_somewhere_and_every_id_is_there_once(
     pages: dict[str, str], name: str
 ) -> None:
@@ -391,6 +416,24 @@ def test_a_hostile_bundle_has_the_same_elements_as_a_harmless_one(pages: dict[st
     assert shape(pages["hostile"]) <= shape(pages["one"])
     assert EVIL[:40] not in pages["hostile"]
     assert "\u202e" not in pages["hostile"]
+
+
+def test_a_page_of_several_reproductions_leads_from_a_table_to_each(pages: dict[str, str]) -> None:
+    page = pages["several"]
+    assert "<h1" in page
+    assert "2 reproductions on 3 targets" in page
+    assert '<a href="#r1-compared">harmless</a></th><td><span class="word violated">violated</span>' in page
+    assert '<span class="word holds">fixed</span>' in page
+    assert '<span class="word inconclusive">not recorded</span>' in page
+    assert page.count("<main>") == 1
+    assert page.count("<article") == 3
+
+
+def test_a_page_tells_no_more_steps_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_overview, "_MAX_STEPS", 1)
+    page = render_page(several())
+    assert page.count("<article") == 2  # the first reproduction is always told
+    assert "The steps of these recordings are left out of this page for its size" in page
 
 
 def test_the_policy_allows_the_one_style_sheet_and_nothing_else(pages: dict[str, str]) -> None:
@@ -412,6 +455,6 @@ def test_a_page_does_not_tell_where_its_maker_keeps_files() -> None:
         detail="you, trusted by /home/somebody/.config/key.pub",
     )
     report = story.report.model_copy(update={"checks": (check,)})
-    page = render_page([replace(story, report=report)], files=["x.zip"])
+    page = render_page(a_group(replace(story, report=report)))
     assert "trusted by key.pub" in page
     assert "somebody" not in page
