@@ -28,6 +28,7 @@ from .models.events import (
     StateMade,
     StateObserved,
     StateRestored,
+    TestEnded,
     ToolEnded,
     ToolStarted,
 )
@@ -136,6 +137,8 @@ class _Namer:
                 return ("change", state, event.moment), f"a change in {state}, seen {_MOMENTS[event.moment]}"
             case ScriptEnded():
                 return ("script",), "the end of the script"
+            case TestEnded():
+                return ("test-end", event.test), f"the end of test {event.test}"
             case _:
                 raise TypeError(f"the projection gives no fact for {event.kind}")
 

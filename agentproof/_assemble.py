@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pydantic_core
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from . import __version__, judge
 from ._canonical import Canonical, agreement, canonicalise, generated_ids
@@ -44,6 +46,9 @@ class Recipe:
     """Every file of the reproduction that may become a member, by its path below the root."""
     header: Header
     wheel: bytes
+    tests: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    """Requirements that were given beyond the header's."""
     allow_sdk_changes: bool = False
     redact: Wanted | None = None
     """What to take out of the recording; None: nothing."""
@@ -129,6 +134,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         evidence_id=evidence_id(
             target_sha256=recipe.lock.target.sha256,
             reproduction={path: _sha256(members[path]) for path in reproduction.files},
+            tests=reproduction.tests,
             traces=traces.values(),
             state=state,
         ),
@@ -194,7 +200,8 @@ def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
 
 
 def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Reproduction:
-    files = {recipe.entry}.union(*(recording.files for recording in raw))
+    named = (test.partition("::")[0] for test in recipe.tests)
+    files = {recipe.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
         if path.split("/")[0] in RESERVED:
             raise UsageError(
@@ -206,10 +213,18 @@ def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Repro
     return manifest.Reproduction(
         entry=recipe.entry,
         arguments=recipe.arguments,
+        tests=recipe.tests,
+        requires=tuple(map(_portable, recipe.requires)),
         files=tuple(sorted(files)),
         title=recipe.header.title,
         reference=recipe.header.reference,
     )
+
+
+def _portable(requirement: str) -> str:
+    """A requirement as it may stand in a bundle: without the URL or path that it may name."""
+    parsed = Requirement(requirement)
+    return canonicalize_name(parsed.name) if parsed.url else requirement
 
 
 def _loaded(raw: Iterable[RawRecording]) -> tuple[manifest.LoadedModule, ...]:

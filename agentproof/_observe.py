@@ -12,6 +12,7 @@ from typing import Protocol
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from . import _tested
 from ._assemble import AGREEMENTS, Assembled, Recipe, assemble
 from ._environment import _venv
 from ._environment._lock import Lock
@@ -22,6 +23,7 @@ from ._secrets import Wanted, find_secrets, host_secrets, patterns
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
 from .models.manifest import Isolation, Manifest
+from .models.trace import Trace
 
 _MAX_SCRIPT = 4 * 2**20
 
@@ -43,13 +45,25 @@ class Reproduction:
     script: Path
     arguments: tuple[str, ...]
     header: Header
+    root: Path | None = None
+    """The directory that is the reproduction; None: the script's own."""
+    tests: tuple[str, ...] = ()
+    """pytest node ids below `root`; then these are run, and `script` is the file of the first."""
+    extra: tuple[str, ...] = ()
+    """Requirements that it needs beyond its header's."""
 
     @property
     def source(self) -> _runner.ReproductionSource:
         """The script and its directory, as the runner takes them."""
-        return _runner.ReproductionSource(
-            root=self.script.resolve().parent, entry=self.script.name, arguments=self.arguments
-        )
+        root, entry = self.script.resolve().parent, self.script.name
+        if self.root is not None:
+            root, entry = self.root, self.script.relative_to(self.root).as_posix()
+        return _runner.ReproductionSource(root=root, entry=entry, arguments=self.arguments, tests=self.tests)
+
+    @property
+    def name(self) -> str:
+        """What it is called in errors."""
+        return ", ".join(self.tests) if self.tests else str(self.script)
 
     @property
     def requires(self) -> SpecifierSet:
@@ -79,8 +93,15 @@ class Conditions:
     limits: _runner.Limits = field(default_factory=_runner.Limits)
 
 
-def read_reproduction(script: Path, arguments: tuple[str, ...] = ()) -> Reproduction:
-    """Read the script's header.
+def read_reproduction(
+    script: Path,
+    arguments: tuple[str, ...] = (),
+    *,
+    root: Path | None = None,
+    tests: tuple[str, ...] = (),
+    extra: tuple[str, ...] = (),
+) -> Reproduction:
+    """Read the script's header, or that of the file of the first of the tests.
 
     Raises:
         UsageError: the script is missing, does not compile, or its header makes no sense.
@@ -95,7 +116,7 @@ def read_reproduction(script: Path, arguments: tuple[str, ...] = ()) -> Reproduc
         ) from error
     except ValueError as error:  # null bytes
         raise UsageError(f"{script}: {error}") from error
-    return Reproduction(script, arguments, header)
+    return Reproduction(script, arguments, header, root, tests, extra)
 
 
 def observe(
@@ -115,7 +136,7 @@ def observe(
         )
         isolation = _levels.choose(conditions.require_isolation)
         source = reproduction.source
-        story.working("running the script")
+        story.working("running the tests" if source.tests else "running the script")
         started = time.monotonic()
         run = _runner.run_recordings(
             environment,
@@ -126,6 +147,7 @@ def observe(
             progress=story.working,
         )
         seconds = time.monotonic() - started
+    _hold_tests_ran(reproduction, run)
     story.done("isolated", _isolation_line(run.isolation))
     wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
     assembled = assemble(
@@ -136,6 +158,8 @@ def observe(
             recorder_sha256=run.recorder_sha256,
             entry=source.entry,
             arguments=source.arguments,
+            tests=source.tests,
+            requires=reproduction.extra,
             files=run.files,
             header=reproduction.header,
             wheel=store.read(lock.target.sha256),
@@ -145,10 +169,27 @@ def observe(
         run.repeats,
     )
     story.done("ran", _ran_line(assembled.manifest, seconds))
+    if source.tests:
+        for number, line in enumerate(_tested.told(_first_trace(assembled))):
+            story.done("" if number else "tests", line)
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
     return assembled
+
+
+def _hold_tests_ran(reproduction: Reproduction, run: _runner.Run) -> None:
+    source = reproduction.source
+    for repeat in run.repeats:
+        for raw in repeat.values():
+            error = _tested.refusal(raw.events, root=source.root, tests=source.tests)
+            if error is not None:
+                raise error
+
+
+def _first_trace(assembled: Assembled) -> Trace:
+    first = assembled.manifest.recordings[0]
+    return Trace.from_bytes(assembled.bundle.members[first.trace])
 
 
 def refuse_secrets(assembled: Assembled, conditions: Conditions) -> None:

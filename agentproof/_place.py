@@ -8,11 +8,14 @@ A repository store is a directory `bundles/` whose folders are cases:
     bundles/allowed_signers
 """
 
+import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from .errors import CannotDoError
 from .models.manifest import Manifest
@@ -20,6 +23,7 @@ from .models.manifest import Manifest
 SUFFIX = ".agentproof.zip"
 STORE_PYTHON = "cp312"
 """A bundle recorded on another Python carries its tag in the name."""
+_LONGEST: Final = 60
 
 
 @dataclass(frozen=True)
@@ -32,24 +36,28 @@ class Place:
     """`bundles/wheels` of the repository store; the directory is then written without its wheel."""
 
 
-def store_above(script: Path) -> Path | None:
-    """The repository store that holds this script, or None."""
-    store = script.resolve().parent.parent
+def store_above(script: Path, *, root: Path | None = None) -> Path | None:
+    """The repository store that holds this script, or None; `root` where it is not the script's directory."""
+    store = _root(script, root).parent
     return store if store.name == "bundles" else None
 
 
-def place_for(document: Manifest, *, script: Path, output: Path | None) -> Place:
-    """Where the bundle of `document`, recorded from `script`, is written."""
+def _root(script: Path, root: Path | None) -> Path:
+    return root.resolve() if root is not None else script.resolve().parent
+
+
+def place_for(document: Manifest, *, script: Path, output: Path | None, root: Path | None = None) -> Place:
+    """Where the bundle of `document`, recorded from `script` (in `root`), is written."""
     if output is not None:
         if output.name.endswith(".zip"):
             return Place(archive=output, directory=None, wheels=None)
         return Place(archive=None, directory=output, wheels=None)
-    store = store_above(script)
+    store = store_above(script, root=root)
     version = version_label(document)
     if store is None:
-        name = case_name(document.reproduction.title, script)
+        name = case_name(document.reproduction.title, script, tests=document.reproduction.tests)
         return Place(archive=Path(f"{name}-{version}{SUFFIX}"), directory=None, wheels=None)
-    case = script.resolve().parent
+    case = _root(script, root)
     return Place(
         archive=Path(f"{case.name}-{version}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
     )
@@ -66,22 +74,41 @@ def version_label(document: Manifest) -> str:
     return label if tag == STORE_PYTHON else f"{label}-{tag}"
 
 
-def case_name(title: str | None, script: Path) -> str:
-    """A name for a case outside of any store: from its title, else from its file."""
-    text = unicodedata.normalize("NFKD", title or script.stem).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:60] or "reproduction"
+def case_name(title: str | None, script: Path, *, tests: Sequence[str] = ()) -> str:
+    """A name for a case outside of any store: from its title, else from its tests, else from its file."""
+    if title is None and tests:
+        return tests_name(tests)
+    return _slug(title or script.stem)[:_LONGEST] or "reproduction"
 
 
-def check_writable(*, script: Path, output: Path | None) -> None:
+def tests_name(tests: Sequence[str]) -> str:
+    """A name for tests, from their files and names; a long one ends in a digest."""
+    parts: dict[str, None] = {}
+    for test in tests:
+        file, _, name = test.partition("::")
+        parts.update(dict.fromkeys((_slug(PurePosixPath(file).stem), _slug(name))))
+    whole = "-".join(part for part in parts if part)
+    if len(whole) <= _LONGEST and len(tests) == 1:
+        return whole
+    digest = hashlib.sha256("\n".join(tests).encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST - 9].rstrip('-')}-{digest}"
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+
+def check_writable(*, script: Path, output: Path | None, root: Path | None = None) -> None:
     """Fail before a recording rather than after it.
 
     Raises:
         CannotDoError: a directory that the recording would be written to cannot be.
     """
     places = [output.parent] if output is not None else [Path()]
-    store = store_above(script)
+    store = store_above(script, root=root)
     if output is None and store is not None:
-        places += [script.resolve().parent, store / "wheels"]
+        places += [_root(script, root), store / "wheels"]
     for place in places:
         existing = next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
         if not existing.is_dir():

@@ -79,7 +79,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         CannotDoError: the isolation that is asked for cannot be had.
     """
     source = reproduction.source
-    files, _ = read_reproduction_files(source.root, source.entry)
+    files, _ = read_reproduction_files(source.root, source.entry, tests=source.tests)
     choice = _levels.choose(conditions.require_isolation)
     document = {
         "agentproof": _own_sources(),

@@ -307,6 +307,7 @@ class _Check:
         found = evidence_id(
             target_sha256=manifest.target.sha256,
             reproduction={path: files[path] for path in manifest.reproduction.files},
+            tests=manifest.reproduction.tests,
             traces=self.traces.values(),
             state=self.states.__getitem__,
         )

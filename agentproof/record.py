@@ -36,6 +36,10 @@ class Request:
 
     script: Path
     arguments: tuple[str, ...] = ()
+    root: Path | None = None
+    """The directory that is the reproduction; None: the script's own."""
+    tests: tuple[str, ...] = ()
+    """pytest node ids below `root`, to be run instead of `script`, which is the file of the first of them."""
     sdk: str | None = None
     """A requirement such as `openai-agents==0.20.0`."""
     wheel: Path | None = None
@@ -69,6 +73,16 @@ class Request:
             redact=self.redact,
             redact_patterns=self.redact_patterns,
             limits=self.limits,
+        )
+
+    def read(self) -> Reproduction:
+        """The reproduction, with its header read.
+
+        Raises:
+            UsageError: it is missing, does not compile, or its header makes no sense.
+        """
+        return read_reproduction(
+            self.script, self.arguments, root=self.root, tests=self.tests, extra=self.extra
         )
 
 
@@ -110,7 +124,7 @@ def record(
 
 def record_unsigned(request: Request, *, story: Story, results: ResultStore | None = None) -> Assembled:
     """As `record`, for whoever signs elsewhere."""
-    reproduction = read_reproduction(request.script, request.arguments)
+    reproduction = request.read()
     lock = locked(request, reproduction, story)
     wheels, conditions = _wheels.default_store(), request.conditions
     if results is None:
@@ -134,7 +148,7 @@ def write(recorded: Recorded, request: Request, *, output: Path | None, replace:
     Raises:
         CannotDoError: another bundle is in the way and `replace` was not given, or writing failed.
     """
-    place = place_for(recorded.manifest, script=request.script, output=output)
+    place = place_for(recorded.manifest, script=request.script, root=request.root, output=output)
     if place.archive is not None:
         _write_archive(recorded, place.archive, replace=replace)
     kept = None
@@ -152,7 +166,7 @@ def check_request(request: Request, *, output: Path | None) -> None:
     """
     if not request.script.exists():
         raise UsageError(f"{request.script}: no such file", hint="`agentproof record SCRIPT`")
-    check_writable(script=request.script, output=output)
+    check_writable(script=request.script, root=request.root, output=output)
 
 
 def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.Lock:
@@ -181,6 +195,7 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
         store=_wheels.default_store(),
         progress=story.working,
     )
+    _hold_pytest(reproduction, lock)
     served = {"index": "as served by the index", "file": "a file", "checkout": "built from a checkout"}
     story.done(
         "target",
@@ -190,6 +205,16 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
     day = f", as of {lock.as_of}" if lock.as_of else ""
     story.done("locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{day}")
     return lock
+
+
+def _hold_pytest(reproduction: Reproduction, lock: _lock.Lock) -> None:
+    """Tests are run by the environment's own pytest."""
+    if reproduction.tests and not any(package.name == "pytest" for package in lock.packages):
+        raise UsageError(
+            f"{reproduction.name}: tests are run by pytest, which is not in the environment",
+            hint="--with pytest (and --with pytest-asyncio for async tests), or name it in the header of "
+            f"{reproduction.script.name}",
+        )
 
 
 def _refuse_other_project(wheel: Path) -> None:

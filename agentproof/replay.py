@@ -87,7 +87,13 @@ def replay(checked: Checked, *, options: Options, story: Story) -> Replayed:
         )
     with _scratch.directory("replay") as root:
         script = lay_out(bundle, recorded, root / "root")
-        reproduction = read_reproduction(script, recorded.reproduction.arguments)
+        reproduction = read_reproduction(
+            script,
+            recorded.reproduction.arguments,
+            root=root / "root",
+            tests=recorded.reproduction.tests,
+            extra=recorded.reproduction.requires,
+        )
         interpreter = _interpreter(recorded, options.python, reproduction.requires)
         lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)
         story.done("target", _target_line(recorded, lock))

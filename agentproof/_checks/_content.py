@@ -126,9 +126,10 @@ def hold_traces(manifest: Manifest, traces: Mapping[Mode, Trace]) -> None:
     script = manifest.reproduction
     for mode, trace in traces.items():
         starts = [event for event in trace.events if isinstance(event, ScriptStarted)]
-        about = [(event.entry, event.arguments) for event in starts]
-        if about != [(script.entry, script.arguments)] or trace.events[0] is not starts[0]:
-            text = "it is not one run of the manifest's entry with its arguments"
+        about = [(event.entry, event.arguments, event.tests) for event in starts]
+        wanted = [(script.entry, script.arguments, script.tests)]
+        if about != wanted or trace.events[0] is not starts[0]:
+            text = "it is not one run of the manifest's entry with its arguments or tests"
             raise BundleError("other_run", text, path=f"traces/{mode}.json")
 
 

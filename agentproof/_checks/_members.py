@@ -87,6 +87,12 @@ def hold_places(manifest: Manifest) -> None:
     files = {member.path: member for member in manifest.members}
     require(list(script.files) == sorted(set(script.files)), "reproduction.files are not sorted, each once")
     require(script.entry in script.files, "reproduction.entry is not among reproduction.files")
+    if script.tests:
+        named = [test.partition("::")[0] for test in script.tests]
+        require(named[0] == script.entry, "reproduction.entry is not the file of the first of its tests")
+        require(set(named) <= set(script.files), "reproduction.tests are not in reproduction.files")
+        require(len(set(script.tests)) == len(named), "reproduction.tests are not there once each")
+        require(not script.arguments, "reproduction.tests take no arguments")
     for path in script.files:
         require(_RESERVED.fullmatch(path) is None, f"{path} is no place for a file of the reproduction")
     modes = [recording.mode for recording in manifest.recordings]

@@ -15,7 +15,7 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ MAX_ROOT_BYTES: Final = 16 * 2**20
 MAX_ROOT_FILES: Final = 2000
 _LEFT_OUT_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
 _LEFT_OUT_ENDINGS = (".whl", ".zip", ".pyc", ".tar.gz")
+_KEPT_HIDDEN = frozenset({".pytest.ini", ".pytest.toml"})
 
 
 @contextmanager
@@ -93,12 +94,15 @@ def _has_variable(process: int, mark: bytes) -> bool:
     return environment.startswith(mark) or b"\0" + mark in environment
 
 
-def read_reproduction_files(source: Path, entry: str) -> tuple[dict[str, bytes], bool]:
+def read_reproduction_files(
+    source: Path, entry: str, *, tests: Sequence[str] = ()
+) -> tuple[dict[str, bytes], bool]:
     """The files that a script would find beside it, by their path; and whether all but it are left out.
 
     Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
     links that lead outside. A directory over the caps is no reproduction's own (a home, a download
-    folder): then only the script is read.
+    folder): then only the script is read; of a project with tests, the folders at its top that hold these
+    tests, and the files beside them.
 
     Raises:
         UsageError: there is no such script.
@@ -110,7 +114,17 @@ def read_reproduction_files(source: Path, entry: str) -> tuple[dict[str, bytes],
     try:
         return {**_read_all(source), entry: content}, False
     except _TooLargeError:
-        return {entry: content}, True
+        if not tests:
+            return {entry: content}, True
+    tops = frozenset(test.partition("::")[0].partition("/")[0] for test in tests)
+    try:
+        return {**_read_all(source, tops=tops), entry: content}, True
+    except _TooLargeError as error:
+        raise CannotDoError(
+            f"{', '.join(sorted(tops))} in {source} is over {MAX_ROOT_FILES} files or "
+            f"{MAX_ROOT_BYTES // 2**20} MB",
+            hint="copy the tests that you want to record, with what they use, into a folder of their own",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -120,17 +134,17 @@ class Copied:
     root: Path
     files: dict[str, bytes]
     only_entry: bool
-    """True if the directory was too large, and the entry alone was copied."""
+    """True if the directory was too large, and the entry (or what holds the tests) alone was copied."""
 
 
-def copy_reproduction(source: Path, entry: str, target: Path) -> Copied:
+def copy_reproduction(source: Path, entry: str, target: Path, *, tests: Sequence[str] = ()) -> Copied:
     """Copy what `read_reproduction_files` reads, so that nobody can write it.
 
     Raises:
         UsageError: there is no such script.
         CannotDoError: the copy cannot be written.
     """
-    files, only_entry = read_reproduction_files(source, entry)
+    files, only_entry = read_reproduction_files(source, entry, tests=tests)
     try:
         for name, data in files.items():
             place = target / name
@@ -148,10 +162,11 @@ class _TooLargeError(Exception):
     """A directory over the caps."""
 
 
-def _read_all(source: Path) -> dict[str, bytes]:
+def _read_all(source: Path, *, tops: frozenset[str] | None = None) -> dict[str, bytes]:
+    """Every file; with `tops`, of the directories at the top these alone."""
     files: dict[str, bytes] = {}
     size = 0
-    for name, path in _files_below(source):
+    for name, path in _files_below(source, tops=tops):
         try:
             size += path.stat().st_size
             if size > MAX_ROOT_BYTES or len(files) >= MAX_ROOT_FILES:
@@ -162,7 +177,7 @@ def _read_all(source: Path) -> dict[str, bytes]:
     return files
 
 
-def _files_below(source: Path) -> Iterator[tuple[str, Path]]:
+def _files_below(source: Path, *, tops: frozenset[str] | None = None) -> Iterator[tuple[str, Path]]:
     """Every regular file of the reproduction, sorted, by its path below `source`."""
     root = source.resolve()
     queue = [""]
@@ -178,7 +193,7 @@ def _files_below(source: Path) -> Iterator[tuple[str, Path]]:
             if seen > 20 * MAX_ROOT_FILES:
                 raise _TooLargeError
             name = f"{below}/{entry.name}" if below else entry.name
-            if entry.name.startswith(".") or not name.isprintable():
+            if not name.isprintable() or (entry.name.startswith(".") and entry.name not in _KEPT_HIDDEN):
                 continue
             path = Path(entry.path)
             if entry.is_symlink():
@@ -186,6 +201,8 @@ def _files_below(source: Path) -> Iterator[tuple[str, Path]]:
                 if not path.is_relative_to(root) or not path.is_file():
                     continue
             if path.is_dir():
+                if tops is not None and not below and entry.name not in tops:
+                    continue
                 if entry.name not in _LEFT_OUT_DIRECTORIES and not _is_left_out(path):
                     queue.append(name)
             elif path.is_file() and not entry.name.endswith(_LEFT_OUT_ENDINGS):

@@ -57,6 +57,8 @@ class ReproductionSource:
     entry: str
     """The script below `root`."""
     arguments: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    """pytest node ids below `root`; then these are run instead of the entry."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,14 @@ def run_recordings(
     limits = limits or Limits()
     archive = recorder if recorder is not None else recorder_archive()
     with run_directory() as base, _sandbox.outside(base) as beyond:
-        copied = copy_reproduction(reproduction.root, reproduction.entry, base / "root")
+        copied = copy_reproduction(
+            reproduction.root, reproduction.entry, base / "root", tests=reproduction.tests
+        )
         if copied.only_entry:
-            progress(
-                f"{reproduction.root} is too large to be copied: the script runs without the files beside it"
-            )
+            what = "the script runs without the files beside it"
+            if reproduction.tests:
+                what = "the tests run with the folders at its top that hold them, and the files beside these"
+            progress(f"{reproduction.root} is too large to be copied: {what}")
         launch = _Launch(
             environment=environment,
             reproduction=reproduction,
@@ -238,6 +243,7 @@ class _Launch:
             "root": str(self.copied.root),
             "entry": self.reproduction.entry,
             "arguments": list(self.reproduction.arguments),
+            "tests": list(self.reproduction.tests),
             "modes": list(modes),
             "work": {mode: str(path) for mode, path in work.items()},
             "distribution": "openai-agents",

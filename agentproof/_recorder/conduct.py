@@ -23,6 +23,7 @@ _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
 
 _noted: Dict[Tuple[str, str], Any] = {}
 _modules: Set[str] = set()
+_during: Set[str] = set()
 
 
 def before(package: str) -> None:
@@ -33,9 +34,15 @@ def before(package: str) -> None:
             _noted[(name, path)] = member
 
 
+def during(plan: Plan) -> None:
+    """Note what differs now, though it may be put back before the end, as a test's patches are."""
+    if _modules:
+        _during.update(_changed(plan.package, os.path.join(plan.root, "")))
+
+
 def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     """What differs from that, and the private names in the reproduction's Python files."""
-    changed = sorted(set(_changed(plan.package, os.path.join(plan.root, ""))))
+    changed = sorted(_during | set(_changed(plan.package, os.path.join(plan.root, ""))))
     writes: List[Dict[str, Any]] = []
     reads: List[Dict[str, Any]] = []
     if _modules:

@@ -45,11 +45,14 @@ class Streams:
 
 
 def enter_work(plan: Plan, mode: str) -> None:
-    """Make the mode's working directory the current one, with its temporary directory inside."""
+    """Make the mode's working directory the current one, with its temporary directory inside.
+
+    Tests are run in the reproduction's root, as pytest is.
+    """
     work = plan.work[mode]
     temporary = os.path.join(work, "tmp")
     os.makedirs(temporary, exist_ok=True)
-    os.chdir(work)
+    os.chdir(plan.root if plan.tests else work)
     os.environ["TMPDIR"] = temporary
     tempfile.tempdir = None
 

@@ -59,7 +59,7 @@ class Recording:
         processes.install(plan)
         processes.on_leave = self._leave
         if plan.child is None:
-            started = {"entry": plan.entry, "arguments": plan.arguments}
+            started = {"entry": plan.entry, "arguments": plan.arguments, "tests": plan.tests or None}
             self._journal.emit("script.started", started)
         code, error = self._execute()
         self._end(code, error)

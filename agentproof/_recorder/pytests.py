@@ -1,16 +1,35 @@
 """Run the reproduction's tests by node id, each one a run with an outcome (standard library only).
 
-pytest is the environment's own. Its report is left out: it holds times and colours, and what a test
-prints is the script's. Nothing is written below the reproduction's root.
+Rules:
+1. pytest is the environment's own and is run as `python -m pytest NODE-ID …` in the reproduction's root
+   would be: with the project's configuration, its conftest files and the plugins that are installed.
+2. What pytest itself would print is left out: it holds times, the terminal's width and this machine's
+   paths. What the tests print is the script's own, and pytest does not capture it (`--capture=no`).
+3. All tests are run in this one process, in the order in which they are named.
+4. Nothing is written below the root.
+5. What cannot be imported (a test file, a conftest) is a test of that file's name, with outcome `error`.
+6. Where no test could begin for a reason that is none of the SDK's, `tests.refused` says why; the host
+   then records nothing.
 """
 
+import io
 import os
 import sys
-from typing import Any, Dict, List, Optional
+import tempfile
+from importlib import util
+from typing import Any, Dict, Iterator, List, Optional
 
-from .events import guarded, journal
+from . import conduct
+from .events import guarded, journal, watching
 from .plan import Plan
 from .values import failure, text
+
+_PLUGIN_OPTIONS = {
+    "xdist": ["-n", "0"],
+    "pytest_cov": ["--no-cov"],
+    "pytest_randomly": ["-p", "no:randomly"],
+}
+"""What keeps a plugin that happens to be installed from running tests elsewhere or in another order."""
 
 
 def run(plan: Plan) -> int:
@@ -21,16 +40,56 @@ def run(plan: Plan) -> int:
     sys.dont_write_bytecode = True
     import pytest  # type: ignore[import-not-found,unused-ignore]  # the environment's, not ours
 
-    options = ["--rootdir", plan.root, "-p", "no:cacheprovider", "-p", "no:terminal", "--capture=no"]
-    options += ["--import-mode=importlib" if _needs_importlib(plan) else "--import-mode=prepend"]
-    names = [os.path.join(plan.root, name) for name in plan.tests]
-    return int(pytest.main([*options, *names], plugins=[_Reporter(plan)]))
+    reporter = _Reporter(plan)
+    mark: Any = pytest.hookimpl
+    for name, options in _HOOK_OPTIONS.items():
+        mark(**options)(getattr(_Reporter, name))
+    _forget_user()
+    code = int(pytest.main([*_options(plan), *plan.tests], plugins=[reporter]))
+    reporter.done(code)
+    return code
+
+
+def _options(plan: Plan) -> List[str]:
+    """Options that override what the project's configuration says; all else is left to it."""
+    options = ["--rootdir", plan.root, "--capture=no", "--tb=native"]
+    options += ["-o", "cache_dir=" + os.path.join(tempfile.gettempdir(), "pytest-cache")]
+    if _needs_importlib(plan):
+        options.append("--import-mode=importlib")
+    for name, more in _PLUGIN_OPTIONS.items():
+        if util.find_spec(name) is not None:
+            options += more
+    return options
 
 
 def _needs_importlib(plan: Plan) -> bool:
-    """Two test files of one name in folders without `__init__.py` cannot be imported the old way."""
-    files = {name.partition("::")[0] for name in plan.tests}
-    return len({os.path.basename(file) for file in files}) != len(files)
+    """Two test files of one name in folders without `__init__.py` cannot be imported the usual way."""
+    seen: Dict[str, str] = {}
+    for name in plan.tests:
+        file = os.path.join(plan.root, name.partition("::")[0])
+        folder, base = os.path.split(file)
+        if not os.path.exists(os.path.join(folder, "__init__.py")) and seen.setdefault(base, file) != file:
+            return True
+    return False
+
+
+def _forget_user() -> None:
+    """The directory of `tmp_path` has the user's name in its own; what a machine's user is called is no
+    part of what a test does."""
+    with watching("tests"):
+        from _pytest import tmpdir  # type: ignore[import-not-found,unused-ignore]
+
+        if hasattr(tmpdir, "get_user"):
+            tmpdir.get_user = lambda: "nobody"
+
+
+_HOOK_OPTIONS: Dict[str, Dict[str, bool]] = {
+    "pytest_load_initial_conftests": {"hookwrapper": True},
+    "pytest_cmdline_parse": {"hookwrapper": True},
+    "pytest_cmdline_main": {"hookwrapper": True},
+    "pytest_sessionstart": {"tryfirst": True},
+    "pytest_runtest_teardown": {"tryfirst": True},
+}
 
 
 class _Reporter:
@@ -40,9 +99,77 @@ class _Reporter:
         self._plan = plan
         self._errors: Dict[str, BaseException] = {}
         self._outcomes: Dict[str, str] = {}
+        self._reasons: Dict[str, str] = {}
+        self._began_any = False
+        self._deselected = 0
+
+    # Before the tests
+
+    def pytest_load_initial_conftests(self) -> Iterator[None]:
+        """A conftest that cannot be imported ends everything; its error is the outcome."""
+        found: Any = yield  # pluggy sends the outcome
+        error = _error_of(found)
+        if type(error).__name__ == "ConftestImportFailure":
+            self._conftest_failed(error)
+
+    def pytest_cmdline_parse(self) -> Iterator[None]:
+        """The options or the configuration may not be what pytest and its plugins accept."""
+        found: Any = yield  # pluggy sends the outcome
+        self._maybe_refused(_error_of(found))
+
+    def pytest_cmdline_main(self) -> Iterator[None]:
+        """There may be no test of that name."""
+        found: Any = yield  # pluggy sends the outcome
+        self._maybe_refused(_error_of(found))
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        """From here on pytest would print."""
+        self._silence(session.config)
+
+    @guarded("tests")
+    def _silence(self, config: Any) -> None:
+        from _pytest.config import create_terminal_writer  # type: ignore[import-not-found,unused-ignore]
+
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter._tw = create_terminal_writer(config, _Nowhere())
+
+    def pytest_deselected(self, items: Any) -> None:
+        """The project's configuration leaves out some of what was named."""
+        self._deselected += len(items)
+
+    def pytest_internalerror(self, excrepr: Any, excinfo: Any) -> None:
+        """pytest or one of its plugins failed."""
+        if not self._began_any:
+            self._refuse("internal", "{}: {}".format(excinfo.typename, excinfo.value))
+
+    def done(self, code: int) -> None:
+        """pytest has ended."""
+        if code == 5 and not self._began_any:  # ExitCode.NO_TESTS_COLLECTED
+            self._refuse("deselected" if self._deselected else "none", str(self._deselected))
+
+    def _maybe_refused(self, error: Optional[BaseException]) -> None:
+        if type(error).__name__ == "UsageError" and error is not None:
+            said = "\n".join(str(each) for each in error.args)
+            known = "not found: " in said
+            self._refuse("not_found" if known else "usage", said)
+
+    @guarded("tests")
+    def _refuse(self, why: str, detail: str) -> None:
+        detail = detail.replace(os.path.join(self._plan.root, ""), "").strip()
+        journal().emit("tests.refused", {"why": why, "detail": text(detail, 2000)})
+
+    @guarded("tests")
+    def _conftest_failed(self, error: Any) -> None:
+        path = str(getattr(error, "path", "conftest.py"))
+        name = os.path.relpath(path, self._plan.root).replace(os.sep, "/")
+        self._tell(name, "error", error.__cause__ or error)
+
+    # The tests
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""
+        self._began_any = True
         self._began(nodeid)
 
     @guarded("tests")
@@ -58,6 +185,11 @@ class _Reporter:
         if call.excinfo is not None:
             self._errors.setdefault(item.nodeid, call.excinfo.value)
 
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        """What the test put in the SDK's place is put back now: the last moment to see it."""
+        with watching("conduct"):
+            conduct.during(self._plan)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """The outcome of a phase."""
         self._reported(report)
@@ -66,9 +198,14 @@ class _Reporter:
     def _reported(self, report: Any) -> None:
         known = self._outcomes.get(report.nodeid)
         if report.outcome == "failed":
-            self._outcomes[report.nodeid] = "failed" if report.when == "call" else known or "error"
+            # A test that failed and whose tear-down fails too has failed.
+            failed = report.when == "call" or known == "failed"
+            self._outcomes[report.nodeid] = "failed" if failed else "error"
+            if isinstance(report.longrepr, str):  # no exception: it passed, and was to fail
+                self._reasons[report.nodeid] = report.longrepr
         elif report.outcome == "skipped":
             self._outcomes[report.nodeid] = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+            self._reasons[report.nodeid] = _reason(report)
         elif known is None and report.when == "call":
             self._outcomes[report.nodeid] = "xpassed" if hasattr(report, "wasxfail") else "passed"
 
@@ -78,22 +215,45 @@ class _Reporter:
 
     @guarded("tests")
     def _finished(self, nodeid: str) -> None:
-        outcome = self._outcomes.pop(nodeid, "passed")
-        error = self._errors.pop(nodeid, None)
-        fields: Dict[str, Any] = {"test": text(nodeid), "outcome": outcome}
-        if error is not None and outcome in ("failed", "error"):
-            fields["error"] = failure(error)
-            fields["frames"] = self._frames(error)
-        journal().emit("test.ended", fields)
+        self._tell(
+            nodeid,
+            self._outcomes.pop(nodeid, "passed"),
+            self._errors.pop(nodeid, None),
+            self._reasons.pop(nodeid, ""),
+        )
+
+    # Files that cannot be collected
+
+    def pytest_exception_interact(self, node: Any, call: Any) -> None:
+        """The exception of a file that cannot be imported; of a test it is known already."""
+        error = call.excinfo.value
+        # pytest's own CollectError holds a text with paths; what it comes from is the error.
+        self._errors.setdefault(node.nodeid, error.__cause__ or error)
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that cannot be collected is an error of its own."""
         if report.outcome == "failed":
             self._uncollected(report)
+        elif report.outcome == "skipped":
+            self._skipped_whole(report)
 
     @guarded("tests")
     def _uncollected(self, report: Any) -> None:
-        journal().emit("test.ended", {"test": text(report.nodeid), "outcome": "error"})
+        self._tell(report.nodeid, "error", self._errors.pop(report.nodeid, None))
+
+    @guarded("tests")
+    def _skipped_whole(self, report: Any) -> None:
+        self._tell(report.nodeid, "skipped", None, _reason(report))
+
+    def _tell(self, nodeid: str, outcome: str, error: Optional[BaseException], reason: str = "") -> None:
+        self._began_any = True
+        fields: Dict[str, Any] = {"test": text(nodeid), "outcome": outcome}
+        if error is not None and outcome in ("failed", "error"):
+            fields["error"] = failure(error)
+            fields["frames"] = self._frames(error)
+        if reason:
+            fields["reason"] = text(reason, 400)
+        journal().emit("test.ended", fields)
 
     def _frames(self, error: BaseException) -> List[Dict[str, Any]]:
         root = os.path.join(self._plan.root, "")
@@ -107,3 +267,27 @@ class _Reporter:
                 frames.append(place)
             trace = trace.tb_next
         return frames
+
+
+class _Nowhere(io.StringIO):
+    """A stream that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        """Take the text."""
+        return len(text)
+
+
+def _error_of(found: Any) -> Optional[BaseException]:
+    """The exception with which the hooks that were wrapped ended."""
+    excinfo = found.excinfo
+    return excinfo[1] if excinfo is not None else None
+
+
+def _reason(report: Any) -> str:
+    """Why a test was skipped or may fail, in its author's words."""
+    if hasattr(report, "wasxfail"):
+        reason = str(report.wasxfail)
+        return reason[len("reason: ") :] if reason.startswith("reason: ") else reason
+    told = report.longrepr
+    reason = str(told[2]) if isinstance(told, tuple) and len(told) == 3 else ""
+    return reason[len("Skipped: ") :] if reason.startswith("Skipped: ") else reason

@@ -11,11 +11,15 @@ from ._group import chosen_key, examples, key_options
 @examples(
     "agentproof record reproduction.py",
     "agentproof record reproduction.py --sdk openai-agents==0.21.0 --expect holds",
+    "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("script")
 @click.argument("arguments", nargs=-1)
+@click.option(
+    "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
+)
 @click.option(
     "--sdk",
     metavar="NAME==VERSION",
@@ -104,9 +108,10 @@ from ._group import chosen_key, examples, key_options
 @click.pass_context
 def record(
     ctx: click.Context,
-    script: Path,
+    script: str,
     arguments: tuple[str, ...],
     *,
+    entry: str | None,
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -136,17 +141,23 @@ def record(
 
     The script is run as it is, without network and without your environment variables: as written and
     with its runs streamed, each twice. ARGUMENTS are passed on to it.
+
+    SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
+    tests, and pytest must be in the environment (--with pytest).
     """
-    from .. import _render, _targets
+    from .. import _named, _render, _targets
     from .. import record as recording
     from .._isolation import _runner
     from ..check import check_bundle
     from ..errors import Exit, UsageError
     from .check import own_reader
 
+    named = _named.parse_named(script, arguments, entry=entry)
     request = recording.Request(
-        script=script,
-        arguments=arguments,
+        script=named.script,
+        arguments=named.arguments,
+        root=named.root,
+        tests=named.tests,
         sdk=sdk,
         wheel=wheel,
         sha256=sha256,

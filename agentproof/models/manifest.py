@@ -63,10 +63,16 @@ class Target(Wire):
 
 
 class Reproduction(Wire):
-    """The script and the files that it loaded, all of them members."""
+    """The script or the tests, and the files that they loaded, all of them members."""
 
     entry: MemberPath
+    """The script; for tests the file of the first one."""
     arguments: tuple[Text, ...] = ()
+    tests: tuple[Text, ...] = ()
+    """pytest node ids, relative to the reproduction's root, in the order in which they are run. Absent for a
+    script. Their files MUST be among `files`, and there MUST be no arguments."""
+    requires: tuple[Text, ...] = ()
+    """Requirements beyond the target's and the header's (`--with`), as they were given; stated."""
     files: tuple[MemberPath, ...]
     """Sorted; contains the entry."""
     title: Text | None = None

@@ -1,7 +1,8 @@
 """Evidence projection v1: what two recordings must share to count as the same evidence (frozen).
 
 From each trace, in canonical order, and nothing else:
-1. how the script ended: outcome, exit code, the exception's type;
+1. how the script ended: outcome, exit code, the exception's type; where pytest ran its tests, how each
+   of them ended: its node id, outcome, the exception's type;
 2. how each run ended: outcome, the exception's type (and text, unless it is one of Python's own),
    the final output;
 3. tool runs: name, arguments, call id, then output;
@@ -16,12 +17,13 @@ granularity, spans, timing, verdict. Runs and states carry numbers by first appe
 projection, and so do generated ids, so that a recorder that sees more leaves it as it is.
 
 The evidence id is the SHA-256 of the encoding of
-{"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}.
+{"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
+"tests": [node ids] where the reproduction is tests.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._wire import Sha256, encode
@@ -37,6 +39,7 @@ from .events import (
     StateMade,
     StateObserved,
     StateRestored,
+    TestEnded,
     ToolEnded,
     ToolStarted,
 )
@@ -63,16 +66,19 @@ def evidence_id(
     *,
     target_sha256: Sha256,
     reproduction: Mapping[str, Sha256],
+    tests: Sequence[str] = (),
     traces: Iterable[Trace],
     state: Callable[[Sha256], Any],  # Any: a state's JSON
 ) -> Sha256:
     """The evidence id of these traces; `state` gives the JSON of a state by its digest."""
-    document = {
+    document: Fact = {
         "projection": 1,
         "target": target_sha256,
         "reproduction": dict(reproduction),
         "traces": {trace.mode: project(trace, state) for trace in traces},
     }
+    if tests:
+        document["tests"] = list(tests)
     return hashlib.sha256(encode(document)).hexdigest()
 
 
@@ -81,7 +87,9 @@ def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
     return [fact for _, fact in placed(trace, state)]
 
 
-def placed(trace: Trace, state: Callable[[Sha256], Any]) -> list[tuple[AnyEvent, Fact]]:
+def placed(  # noqa: PLR0912  (a table of kinds)
+    trace: Trace, state: Callable[[Sha256], Any]
+) -> list[tuple[AnyEvent, Fact]]:
     """The facts, each with the event that it comes from."""
     numbers = _Numbers()
     facts: list[Fact] = []
@@ -94,6 +102,15 @@ def placed(trace: Trace, state: Callable[[Sha256], Any]) -> list[tuple[AnyEvent,
                         "fact": "script",
                         "outcome": event.outcome,
                         "code": event.code,
+                        "error": event.error and event.error.type,
+                    }
+                )
+            case TestEnded():
+                facts.append(
+                    {
+                        "fact": "test-end",
+                        "test": event.test,
+                        "outcome": event.outcome,
                         "error": event.error and event.error.type,
                     }
                 )

@@ -11,6 +11,8 @@ class ScriptStarted(Event):
     kind: Literal["script.started"]
     entry: Text
     arguments: tuple[Text, ...] = ()
+    tests: tuple[Text, ...] = ()
+    """pytest node ids; then these are run, and the entry is the file of the first."""
 
 
 class SdkImported(Event):

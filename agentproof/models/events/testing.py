@@ -24,7 +24,10 @@ class TestEnded(Event):
     kind: Literal["test.ended"]
     test: Text
     outcome: Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
-    """`error`: its set-up, tear-down or collection failed."""
+    """`error`: its set-up, tear-down or collection failed, or its file or a conftest could not be imported;
+    then `test` is that file."""
+    reason: Text | None = None
+    """Why it was skipped or may fail, in its author's words."""
     error: Failure | None = None
     frames: tuple[Frame, ...] = ()
     """The frames in the reproduction's own files, innermost last."""
