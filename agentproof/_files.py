@@ -22,13 +22,18 @@ def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
         raise UsageError(f"{what} {path}: no such file") from error
     except OSError as error:
         raise CannotDoError(f"{what} {path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UsageError(f"{what} {path}: not a regular file")
-        try:
+    try:
+        # Before a stream is made of it, which refuses a directory by an error of its own.
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise UsageError(f"{what} {path}: {kind}")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
             data = stream.read(limit + 1)
-        except OSError as error:
-            raise CannotDoError(f"{what} {path}: {error.strerror}") from error
+    except OSError as error:
+        raise CannotDoError(f"{what} {path}: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
     if len(data) > limit:
         raise UsageError(f"{what} {path}: more than {limit} bytes")
     return data
