@@ -32,6 +32,14 @@ def _ignore(started: Optional[str]) -> None:
 on_return: Callable[[Optional[str]], None] = _ignore
 """Called after a function of the reproduction returned, with the name of its first event."""
 
+
+def _no_tool(code: CodeType, caller: Any) -> Optional[str]:
+    return None
+
+
+tool_of: Callable[[CodeType, Any], Optional[str]] = _no_tool
+"""Gives the tool that a function is the body of, by its code and the frame that called it."""
+
 _root = ""
 _installed = (os.path.join(sys.prefix, ""), os.path.join(sys.base_prefix, ""))
 """What lies there is not the reproduction's, even when its root is above."""
@@ -70,6 +78,22 @@ def stop() -> List[Tuple[str, str]]:
     return _gaps
 
 
+def is_watching() -> bool:
+    """True while bodies are told."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and monitoring.get_tool(_TOOL) == "agentproof"
+
+
+def is_watched(code: CodeType) -> bool:
+    """True for a function whose bodies are told."""
+    return bool(_root) and _is_ours(code)
+
+
+def count_of(code: CodeType) -> int:
+    """How often this function has begun."""
+    return _counts.get(code, 0)
+
+
 def _is_ours(code: CodeType) -> bool:
     return (
         code.co_filename.startswith(_root)
@@ -103,6 +127,7 @@ def _on_start(code: CodeType, offset: int) -> Any:
             "function": text(code.co_qualname),
             "arguments": _arguments(code, frame),
             "thread": threading.current_thread() is not threading.main_thread(),
+            "tool": tool_of(code, caller),
         }
         _frames[id(frame)] = label, journal().emit("body.started", fields)
     except Exception as error:

@@ -116,7 +116,7 @@ class Recording:
             self._summary.write()
 
     def _tell_end(self, code: Any, error: Optional[BaseException]) -> None:
-        self._summary.gaps += bodies.stop()
+        self._summary.gaps += [*bodies.stop(), *openai_agents.gaps()]
         fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
         if error is not None:
             fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}

@@ -234,7 +234,7 @@ class Script:
         if output is not None:
             self.tool_ends(run, call_id, tool, output)
 
-    def tool_ends(self, run: str, call_id: str, tool: str, output: Json) -> None:
+    def tool_ends(self, run: str, call_id: str, tool: str, output: Json, **fields: Json) -> None:
         """A tool gives its output."""
         self.add(
             "tool.ended",
@@ -244,6 +244,7 @@ class Script:
             call_id=call_id,
             output=output,
             output_type="builtins:str",
+            **fields,
         )
 
     def knows_hooks(self, hooks: Json) -> None:

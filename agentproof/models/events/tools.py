@@ -33,6 +33,9 @@ class ToolEnded(Event):
     call_id: Text | None = None
     output: Value
     output_type: ClassName
+    without_body: Literal[True] | None = None
+    """True where the tool stands for a function of the reproduction's own that did not run, though the
+    arguments are such as it takes (CPython 3.12 and newer)."""
 
 
 class ToolReported(Event):
@@ -79,6 +82,8 @@ class BodyStarted(Event):
     arguments: Value | None = None
     thread: bool = False
     """True where it runs in a thread, which nothing can stop."""
+    tool: Text | None = None
+    """The tool that this function is the body of, where the SDK called it."""
 
 
 class BodyReturned(Event):

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
 from ...events import journal, watching
-from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tracing, watch
+from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch
 
 _PARTS: Tuple[Tuple[str, Callable[[], List[str]]], ...] = (
     ("hooks", hooks.install),
@@ -35,12 +35,18 @@ def install(mode: str) -> List[Tuple[str, str]]:
             journal().failed(name, error)
             gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
     bodies.on_return = watch.body_returned
+    bodies.tool_of = tool_bodies.tool_of
     return gaps
 
 
 def known_hooks() -> Dict[str, Any]:
     """The hooks that this release has, by scope."""
     return dict(hooks.known)
+
+
+def gaps() -> List[Tuple[str, str]]:
+    """What could not be told of this script, as (what, why)."""
+    return hooks.gaps
 
 
 def finish() -> None:

@@ -13,12 +13,15 @@ from ...events import During, guarded, journal
 from ...events import run as current_run
 from ...patching import hide, patch, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts, tools
+from . import facts, tool_bodies, tools
 
 _inside: "contextvars.ContextVar[Tuple[Any, ...]]" = contextvars.ContextVar("agentproof_in_hook", default=())
 
 known: Dict[str, List[str]] = {}
 """The hooks that this release has, by scope."""
+
+gaps: List[Tuple[str, str]] = []
+"""(what, why) for hooks of the script's whose calls cannot be told."""
 
 
 def _hook(scope: str, name: str) -> Any:
@@ -66,7 +69,8 @@ def _told(scope: str, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) 
         if name == "on_tool_end":
             fields["output"] = encode(given.get("fourth"))
     if scope == "run":
-        fields["agent_has_hooks"] = getattr(agent, "hooks", None) is not None
+        own = getattr(agent, "hooks", None)
+        fields["agent_has_hooks"] = None if _is_unseen(own, "agent") else own is not None
     journal().emit("hook.called", fields)
 
 
@@ -101,6 +105,9 @@ def _tool(name: str, given: Dict[str, Any]) -> None:
         fields["call_id"] = call_id or ended
         output = given.get("fourth")
         fields.update(output=encode(output), output_type=type_name(output))
+        arguments = getattr(context, "tool_arguments", None)
+        if tool_bodies.ran_nothing(current_run.get(), tool, fields["call_id"], arguments):
+            fields["without_body"] = True
         journal().emit("tool.ended", fields)
         return
     matched, action = pending.start(kind) if kind in tools.NATIVE else (None, None)
@@ -114,18 +121,30 @@ def _tool(name: str, given: Dict[str, Any]) -> None:
     fields["enabled"] = tools.is_enabled(tool, context, agent)
     if kind == "agent":
         fields["extractor"] = tools.has_extractor(tool)
+    tool_bodies.started(current_run.get(), tool, fields["call_id"])
     journal().emit("tool.started", fields)
 
 
 def see(hooks: Any) -> None:
     """Hook the class of an object that is passed as hooks without being derived from the SDK's."""
-    base = _base("run")
-    if hooks is None or isinstance(hooks, base):
+    if hooks is None:
+        return
+    if _is_unseen(hooks, "run"):
+        gap = ("hooks", "the script's RunHooks are a mock, or have hooks set on the object itself")
+        if gap not in gaps:
+            gaps.append(gap)
+    if isinstance(hooks, _base("run")):
         return
     for cls in type(hooks).__mro__:
         for name in known["run"]:
             if name in vars(cls) and cls.__module__ != "unittest.mock":
                 patch(cls, name, _hook("run", name))
+
+
+def _is_unseen(hooks: Any, scope: str) -> bool:
+    """True where what is called is not the method of the object's class."""
+    held = getattr(hooks, "__dict__", None) or {}
+    return type(hooks).__module__ == "unittest.mock" or any(name in held for name in known[scope])
 
 
 def _base(scope: str) -> Any:

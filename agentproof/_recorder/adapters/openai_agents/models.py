@@ -17,7 +17,7 @@ from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, is_coroutine_function, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts, tools
+from . import facts, tool_bodies, tools
 
 _PARAMETERS = (
     "system_instructions",
@@ -41,6 +41,7 @@ def _request(model: Any, streamed: bool, args: Tuple[Any, ...], kwargs: Dict[str
     given = dict(zip(_PARAMETERS, args, strict=False))
     given.update(kwargs)
     schema = given.get("output_schema")
+    tool_bodies.see(given.get("tools"))
     fields: Dict[str, Any] = {
         "call": journal().new_label("M"),
         "model": type_name(model),

@@ -49,7 +49,7 @@ def kind_of(tool: Any) -> str:
         return kind
     if getattr(tool, "_is_agent_tool", False) is True:
         return "agent"
-    for function in _reachable(getattr(tool, "on_invoke_tool", None)):
+    for function in reachable(getattr(tool, "on_invoke_tool", None)):
         if not facts.is_sdk(getattr(function, "__module__", None)):
             continue
         if "as_tool" in function.__qualname__:
@@ -61,7 +61,7 @@ def kind_of(tool: Any) -> str:
 
 def has_extractor(tool: Any) -> Optional[bool]:
     """For an agent as a tool: whether it has an output extractor; None where that is not told."""
-    for function in _reachable(getattr(tool, "on_invoke_tool", None)):
+    for function in reachable(getattr(tool, "on_invoke_tool", None)):
         names = getattr(function, "__code__", None)
         if names is None or "custom_output_extractor" not in names.co_freevars:
             continue
@@ -73,14 +73,14 @@ def has_extractor(tool: Any) -> Optional[bool]:
     return None
 
 
-def _reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -> Iterator[Any]:
+def reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -> Iterator[Any]:
     """Functions that a callable reaches through closures, partials and wrappers."""
     seen = set() if seen is None else seen
     if depth > 6 or id(function) in seen:
         return
     seen.add(id(function))
     if isinstance(function, functools.partial):
-        yield from _reachable(function.func, depth + 1, seen)
+        yield from reachable(function.func, depth + 1, seen)
         return
     if inspect.ismethod(function):
         function = function.__func__
@@ -89,7 +89,7 @@ def _reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -
         for name in ("_invoke_tool_impl", "invoke", "__wrapped__", "_func"):
             inner = held.get(name) if isinstance(held, dict) else None
             if callable(inner):
-                yield from _reachable(inner, depth + 1, seen)
+                yield from reachable(inner, depth + 1, seen)
         return
     yield function
     for cell in function.__closure__ or ():
@@ -98,7 +98,7 @@ def _reachable(function: Any, depth: int = 0, seen: Optional[Set[int]] = None) -
         except ValueError:
             continue
         if inspect.isroutine(inner) or isinstance(inner, functools.partial) or _is_invoker(inner):
-            yield from _reachable(inner, depth + 1, seen)
+            yield from reachable(inner, depth + 1, seen)
 
 
 def _is_invoker(found: Any) -> bool:
