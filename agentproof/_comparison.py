@@ -159,15 +159,16 @@ def _hold_same_script(first: Manifest, other: Manifest) -> None:
         {member.path: member.sha256 for member in each.members if member.path in each.reproduction.files}
         for each in (first, other)
     )
-    same_call = (first.reproduction.entry, first.reproduction.arguments) == (
-        other.reproduction.entry,
-        other.reproduction.arguments,
-    )
+    calls = [
+        (each.reproduction.entry, each.reproduction.arguments, each.reproduction.tests)
+        for each in (first, other)
+    ]
     differing = [path for path in sorted(mine.keys() & theirs.keys()) if mine[path] != theirs[path]]
-    if differing or not same_call:
+    if differing or calls[0] != calls[1]:
         raise BundleError(
             "other_reproduction",
-            f"the recordings are of two scripts: {', '.join(differing) or 'entry or arguments'} differ",
+            "the recordings are of two scripts: "
+            f"{', '.join(differing) or 'entry, arguments or tests'} differ",
             hint="record both with the same script",
         )
 

@@ -1,8 +1,8 @@
 """Compare a reproduction on several targets: is it fixed there, did something break, what else changed.
 
-1. A subject is a reproduction's script, a bundle, or a directory of either. A bundle is compared as it
-   was recorded; a script is recorded on the release that its header names first. That recording is
-   what all others are compared with.
+1. A subject is a reproduction's script, a test of it, a bundle, or a directory of scripts or bundles. A
+   bundle is compared as it was recorded; a script is recorded on the release that its header names first.
+   That recording is what all others are compared with.
 2. On each target the same script is recorded anew, on the same minor version of Python, as of the
    target's own day. A recording that was made before under the same conditions is used again.
 3. What cannot be recorded on a target is said with its reason; the others go on.
@@ -21,7 +21,8 @@ from . import _scratch, signing
 from ._comparison import Attempt, Series, is_comparison, pack
 from ._files import write_atomic
 from ._isolation import _runner
-from ._observe import Story, read_reproduction
+from ._named import is_test, parse_named
+from ._observe import Story
 from ._results import ResultStore, default_results
 from ._targets import Target, request_for
 from .check import Reader, check_bundle
@@ -56,12 +57,25 @@ class Options:
     allow_sdk_changes: bool = False
     repeats: int = 2
     limits: _runner.Limits = field(default_factory=_runner.Limits)
+    extra: tuple[str, ...] = ()
+    """Further requirements."""
 
-    def request(self, script: Path, arguments: tuple[str, ...] = ()) -> Request:
-        """The request to record a script under these options."""
+    def request(
+        self,
+        script: Path,
+        arguments: tuple[str, ...] = (),
+        *,
+        root: Path | None = None,
+        tests: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+    ) -> Request:
+        """The request to record a script, or tests below `root`, under these options."""
         return Request(
             script=script,
             arguments=arguments,
+            root=root,
+            tests=tests,
+            extra=tuple(dict.fromkeys((*extra, *self.extra))),
             python=self.python,
             as_of=self.as_of,
             offline=self.offline,
@@ -74,11 +88,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Subject:
-    """A reproduction to compare: a script, or a bundle that was recorded already."""
+    """A reproduction to compare: a script, tests, or a bundle that was recorded already."""
 
     name: str
     script: Path | None = None
     arguments: tuple[str, ...] = ()
+    root: Path | None = None
+    tests: tuple[str, ...] = ()
     bundle: Bundle | None = None
 
 
@@ -94,12 +110,17 @@ class Compared:
 
 
 def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
-    """The reproductions at `path`: a script, a bundle, or every one below a directory.
+    """The reproductions at `path`: a script, tests, a bundle, or every script or bundle below a directory.
+
+    `arguments` are a script's own, or further tests that are run with the first.
 
     Raises:
         UsageError: there is nothing of the kind.
         BundleError: a bundle there is damaged.
     """
+    if is_test(str(path)):
+        named = parse_named(str(path), arguments)
+        return [Subject(_tests_name(named.tests), named.script, root=named.root, tests=named.tests)]
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
     if path.is_file() and path.suffix == ".py":
@@ -113,6 +134,12 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
 
 def _script_name(script: Path) -> str:
     return script.resolve().parent.name if script.name == SCRIPT else script.stem
+
+
+def _tests_name(tests: tuple[str, ...]) -> str:
+    file = tests[0].partition("::")[0]
+    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+    return f"{file.rpartition('/')[2]}{tests[0].removeprefix(file)}{more}"
 
 
 def _scripts_below(directory: Path, depth: int) -> Iterator[Path]:
@@ -190,7 +217,7 @@ class Recorder:
             attempts: list[Attempt] = []
             if subject.bundle is not None:
                 attempts.append(Attempt(subject.name, bundle=subject.bundle))
-            elif names_target(read_reproduction(base.script, base.arguments)):
+            elif names_target(base.read()):
                 attempts.append(self.attempt(subject.name, base, None))
             attempts += [self.attempt(subject.name, base, target) for target in targets]
             return Series(subject.name, tuple(_distinct(attempts)))
@@ -199,14 +226,22 @@ class Recorder:
     def request_of(self, subject: Subject) -> Iterator[Request]:
         """The request to record a subject; a bundle's files are laid out as long as the block lasts."""
         if subject.script is not None:
-            yield self.options.request(subject.script, subject.arguments)
+            yield self.options.request(
+                subject.script, subject.arguments, root=subject.root, tests=subject.tests
+            )
             return
         if subject.bundle is None:
             raise TypeError("a subject is a script or a bundle")
         manifest = Manifest.from_bytes(subject.bundle.manifest)
         with _scratch.directory("compare") as base:
             script = lay_out(subject.bundle, manifest, base / "root")
-            request = self.options.request(script, subject.arguments)
+            request = self.options.request(
+                script,
+                manifest.reproduction.arguments,
+                root=base / "root",
+                tests=manifest.reproduction.tests,
+                extra=manifest.reproduction.requires,
+            )
             minor = ".".join(manifest.environment.python.version.split(".")[:2])
             yield request if request.python is not None else replace(request, python=minor)
 

@@ -59,6 +59,8 @@ class Job:
     wheel: tuple[str, bytes] | None = None
     """File name and bytes."""
     origin: Origin | None = None
+    tests: tuple[str, ...] = ()
+    """pytest node ids, to be run instead of the entry."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def run_job(job: Job) -> Result:
                 place = base / "root" / path
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(data)
-            request = job.options.request(base / "root" / job.entry, job.arguments)
+            root = base / "root"
+            request = job.options.request(root / job.entry, job.arguments, root=root, tests=job.tests)
             if job.wheel is not None:
                 wheel = base / job.wheel[0]
                 wheel.write_bytes(job.wheel[1])
@@ -146,7 +149,8 @@ def jobs_of(
         chosen = replace(options, python=python)
         wheels = [_with_wheel(target, chosen, story) for target in targets]
         for subject in subjects:
-            files, entry = _files(subject)
+            files, called = _contents(subject)
+            wanted = replace(chosen, extra=tuple(dict.fromkeys((*called.requires, *chosen.extra))))
             row = subject.name if len(pythons) == 1 else f"{subject.name} on {python}"
             for target, (wheel, origin) in zip(targets, wheels, strict=True):
                 jobs.append(
@@ -154,9 +158,10 @@ def jobs_of(
                         row=row,
                         target=target.label,
                         files=files,
-                        entry=entry,
-                        arguments=subject.arguments,
-                        options=replace(chosen, as_of="now") if target.text == "latest" else chosen,
+                        entry=called.entry,
+                        arguments=called.arguments,
+                        tests=called.tests,
+                        options=replace(wanted, as_of="now") if target.text == "latest" else wanted,
                         requirement=target.requirement,
                         wheel=wheel,
                         origin=origin,
@@ -183,15 +188,31 @@ def _with_wheel(
     return None, None
 
 
-def _files(subject: Subject) -> tuple[Mapping[str, bytes], str]:
+@dataclass(frozen=True)
+class _Called:
+    """What is run of a reproduction's files."""
+
+    entry: str
+    arguments: tuple[str, ...]
+    tests: tuple[str, ...]
+    requires: tuple[str, ...] = ()
+
+
+def _contents(subject: Subject) -> tuple[Mapping[str, bytes], _Called]:
     if subject.script is not None:
-        root, entry = subject.script.resolve().parent, subject.script.name
-        files, _ = read_reproduction_files(root, entry)
-        return files, entry
+        source = (
+            Options()
+            .request(subject.script, subject.arguments, root=subject.root, tests=subject.tests)
+            .read()
+            .source
+        )
+        files, _ = read_reproduction_files(source.root, source.entry, tests=source.tests)
+        return files, _Called(source.entry, source.arguments, source.tests)
     if subject.bundle is None:
         raise TypeError("a subject is a script or a bundle")
     script = Manifest.from_bytes(subject.bundle.manifest).reproduction
-    return {path: subject.bundle.members[path] for path in script.files}, script.entry
+    files = {path: subject.bundle.members[path] for path in script.files}
+    return files, _Called(script.entry, script.arguments, script.tests, script.requires)
 
 
 def run_matrix(

@@ -59,6 +59,7 @@ def bisect(
     by: str,
     python: str | None,
     as_of: str | None,
+    extra: tuple[str, ...],
     offline: bool,
     require_isolation: str | None,
     allow_sdk_changes: bool,
@@ -71,8 +72,9 @@ def bisect(
 ) -> None:
     """Find the release (or commit) at which the verdict of REPRODUCTION changes.
 
-    REPRODUCTION is a script or a bundle. Recordings are kept, so that an interrupted search goes on
-    where it was. What cannot be judged is skipped and named.
+    REPRODUCTION is a script, a test (FILE::NAME; ARGUMENTS are more of them) or a bundle. Recordings
+    are kept, so that an interrupted search goes on where it was. What cannot be judged is skipped and
+    named.
     """
     from .. import _render, _render_compare
     from .. import bisect as bisecting
@@ -95,6 +97,7 @@ def bisect(
     options = options_of(
         python=python,
         as_of=as_of,
+        extra=extra,
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,

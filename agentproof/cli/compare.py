@@ -20,6 +20,13 @@ _SHARED = (
         metavar="DATE|now",
         help="Ignore what was uploaded after this day (UTC). Default: for each target the day after it.",
     ),
+    click.option(
+        "--needs",
+        "extra",
+        multiple=True,
+        metavar="REQUIREMENT",
+        help="Install this too, as with `record --with`, such as pytest for tests; repeatable.",
+    ),
     click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."),
     click.option(
         "--require-isolation",
@@ -58,6 +65,7 @@ def options_of(
     *,
     python: str | None,
     as_of: str | None,
+    extra: tuple[str, ...],
     offline: bool,
     require_isolation: str | None,
     allow_sdk_changes: bool,
@@ -70,6 +78,7 @@ def options_of(
     return compare.Options(
         python=python,
         as_of=as_of,
+        extra=extra,
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
@@ -133,6 +142,7 @@ def compare(
     dirty: bool,
     python: str | None,
     as_of: str | None,
+    extra: tuple[str, ...],
     offline: bool,
     require_isolation: str | None,
     allow_sdk_changes: bool,
@@ -147,10 +157,10 @@ def compare(
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
 
-    PATHS are scripts, bundles, or directories of either. Each is compared with its first recording: the
-    bundle itself, or the script on the release that its header names. The result is one signed bundle
-    that holds all recordings. Exit 0, 1 where something regressed (or is not as expected), 4 where
-    something could not be recorded.
+    PATHS are scripts, tests (FILE::NAME), bundles, or directories of scripts or bundles. Each is
+    compared with its first recording: the bundle itself, or the script on the release that its header
+    names. The result is one signed bundle that holds all recordings. Exit 0, 1 where something regressed
+    (or is not as expected), 4 where something could not be recorded.
     """
     from .. import _render, _render_compare
     from .. import compare as comparing
@@ -167,6 +177,7 @@ def compare(
             options=options_of(
                 python=python,
                 as_of=as_of,
+                extra=extra,
                 offline=offline,
                 require_isolation=require_isolation,
                 allow_sdk_changes=allow_sdk_changes,

@@ -69,6 +69,7 @@ def matrix(
     jobs: int | None,
     dask: str | None,
     as_of: str | None,
+    extra: tuple[str, ...],
     offline: bool,
     require_isolation: str | None,
     allow_sdk_changes: bool,
@@ -95,6 +96,7 @@ def matrix(
     options = options_of(
         python=None,
         as_of=as_of,
+        extra=extra,
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,

@@ -39,11 +39,11 @@ def grouped(recordings: Iterable[Attached]) -> list[Group]:
 
 
 def reproduction_key(manifest: Manifest) -> str:
-    """What makes two recordings ones of the same reproduction: its files by content, and its arguments."""
+    """What makes two recordings ones of the same reproduction: its files by content, arguments and tests."""
     digests = {member.path: member.sha256 for member in manifest.members}
     reproduction = manifest.reproduction
     files = [(path, digests[path]) for path in reproduction.files]
-    return repr([reproduction.entry, reproduction.arguments, files])
+    return repr([reproduction.entry, reproduction.arguments, reproduction.tests, files])
 
 
 def _name(file: str) -> str:
