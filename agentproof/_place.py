@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from .errors import CannotDoError
+from .errors import CannotDoError, UsageError
 from .models.manifest import Manifest
 
 SUFFIX = ".agentproof.zip"
 STORE_PYTHON = "cp312"
 """A bundle recorded on another Python carries its tag in the name."""
 _LONGEST: Final = 60
+_ARCHIVES: Final = frozenset({".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar", ".json", ".html", ".md"})
+"""Ends of names that nobody gives to a directory."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ def place_for(document: Manifest, *, script: Path, output: Path | None, root: Pa
     return Place(
         archive=Path(f"{case.name}-{version}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
     )
+
+
+def beside(archive: Path, bundle_id: str) -> Path:
+    """The zip's name with its bundle id in it, for when the usual name is taken by another recording."""
+    return archive.with_name(f"{archive.name.removesuffix(SUFFIX)}-{bundle_id[:8]}{SUFFIX}")
 
 
 def version_label(document: Manifest) -> str:
@@ -103,8 +110,11 @@ def check_writable(*, script: Path, output: Path | None, root: Path | None = Non
     """Fail before a recording rather than after it.
 
     Raises:
+        UsageError: what `output` names is there and is no bundle.
         CannotDoError: a directory that the recording would be written to cannot be.
     """
+    if output is not None:
+        _hold_bundle(output)
     places = [output.parent] if output is not None else [Path()]
     store = store_above(script, root=root)
     if output is None and store is not None:
@@ -115,3 +125,21 @@ def check_writable(*, script: Path, output: Path | None, root: Path | None = Non
             raise CannotDoError(f"{existing} is not a directory", hint="choose another place with --output")
         if not os.access(existing, os.W_OK | os.X_OK):
             raise CannotDoError(f"{existing} cannot be written to", hint="choose another place with --output")
+
+
+def _hold_bundle(output: Path) -> None:
+    """That what is at `output` by now is a bundle, an empty directory or nothing."""
+    if output.is_dir():
+        if output.name.endswith(".zip"):
+            raise UsageError(
+                f"--output {output}: that is a directory", hint="name a zip that is not there yet"
+            )
+        if any(output.iterdir()) and not (output / "manifest.json").is_file():
+            raise UsageError(
+                f"--output {output}: that directory holds other things than a bundle",
+                hint=f"name a directory that is empty or not there yet, such as {output / 'bundle'}",
+            )
+    elif output.exists() and not output.name.endswith(".zip"):
+        raise UsageError(f"--output {output}: that is a file", hint="name a .zip, or a directory")
+    elif output.suffix in _ARCHIVES:
+        raise UsageError(f"--output {output}: bundles are written as .zip", hint=f"{output.stem}{SUFFIX}")

@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -12,9 +12,11 @@ from typing import Protocol, Self
 import click
 
 from . import claims
+from ._render_ending import render_endings
 from .judge import explain_reason
 from .models.manifest import ClaimResult, Finding, Manifest
 from .models.report import ON_REQUEST, Report
+from .models.trace import Mode, Trace
 
 _LABEL = 14
 _CLAIM = 20
@@ -65,8 +67,13 @@ class TerminalStory:
             self._status = None
 
 
-def render_judgement(document: Manifest, *, verbose: bool = False) -> Iterator[str]:
-    """The verdict's lines: each violated claim with its first reasons, then the count of the others."""
+def render_judgement(
+    document: Manifest, *, traces: Mapping[Mode, Trace] | None = None, verbose: bool = False
+) -> Iterator[str]:
+    """The verdict's lines: each violated claim with its first reasons, then the count of the others.
+
+    With `traces` an inconclusive one tells how the script ended, where that was not a clean end.
+    """
     results = document.judgement.claims
     violated = _by_claim(claim for claim in results if claim.status == "violated")
     for name, group in violated.items():
@@ -89,18 +96,29 @@ def render_judgement(document: Manifest, *, verbose: bool = False) -> Iterator[s
         for recording in document.recordings:
             for pointer in recording.differences[:3]:
                 yield f"  {'':<{_LABEL}}{recording.mode}: the repeats differ at {pointer}"
+        for line in render_endings(traces or {}):
+            yield f"  {'':<{_LABEL}}{printable(line)}"
 
 
-def render_recorded(
-    document: Manifest, *, bundle_id: str, signer: str, paths: Iterable[Path], verbose: bool = False
+def render_written(
+    document: Manifest,
+    *,
+    bundle_id: str,
+    signer: str,
+    paths: Iterable[Path],
+    kept: Path | None = None,
+    taken: Path | None = None,
 ) -> Iterator[str]:
-    """What `record` prints when it is done."""
-    yield from render_judgement(document, verbose=verbose)
+    """Under the verdict of a recording: who signed it, its ids, and where it was written."""
     yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
     yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     for path in paths:
         size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
         yield f"  {'wrote':<{_LABEL}}{path}{size}"
+    if taken is not None:
+        yield f"  {'':<{_LABEL}}{taken} holds another recording (--replace overwrites it)"
+    if kept is not None:
+        yield f"  {'kept':<{_LABEL}}{kept}, which has the same evidence (--replace writes it anew)"
 
 
 _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_made": ("\N{EN DASH}", "yellow")}

@@ -36,16 +36,24 @@ class Target:
         return self.wheel.name if self.wheel is not None else self.text
 
 
+def parse_release(text: str) -> tuple[str, bool]:
+    """The requirement that `--sdk` names, as a version, `latest` or itself; and whether it is the latest."""
+    if text == "latest":
+        return DISTRIBUTION, True
+    if match := _VERSION.fullmatch(text):
+        return f"{DISTRIBUTION}=={match[1]}", False
+    return text, False
+
+
 def parse_target(text: str, *, dirty: bool = False) -> Target:
     """Understand one `--with`; with `dirty`, a checkout without a revision is built as it stands.
 
     Raises:
         UsageError: it is none of the four.
     """
-    if text == "latest":
-        return Target(text, requirement=DISTRIBUTION)
-    if match := _VERSION.fullmatch(text):
-        return Target(text, requirement=f"{DISTRIBUTION}=={match[1]}")
+    release, newest = parse_release(text)
+    if newest or release != text:
+        return Target(text, requirement=release)
     if text.startswith((f"{DISTRIBUTION}==", f"{DISTRIBUTION}[")):
         return Target(text, requirement=text)
     if text.endswith(".whl"):

@@ -19,11 +19,12 @@ from ._files import read_bounded, write_atomic
 from ._isolation import _runner
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Conditions, Reproduction, Story, observe, read_reproduction, refuse_secrets
-from ._place import Place, check_writable, place_for, store_above
+from ._place import Place, beside, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
-from .errors import CannotDoError, UsageError
+from .errors import BundleError, CannotDoError, UsageError
 from .models.header import Header
 from .models.manifest import Manifest, Origin
+from .models.trace import Mode, Trace
 from .store import Bundle, bundle_id, read_bundle, short, write_directory, zip_bytes
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
@@ -95,6 +96,12 @@ class Recorded:
     bundle_id: str
     key: signing.PrivateKey
 
+    @property
+    def traces(self) -> dict[Mode, Trace]:
+        """What was seen, by mode."""
+        members = self.bundle.members
+        return {each.mode: Trace.from_bytes(members[each.trace]) for each in self.manifest.recordings}
+
 
 @dataclass(frozen=True)
 class Written:
@@ -104,6 +111,8 @@ class Written:
     archive: Path | None
     kept: Path | None = None
     """A stored bundle with the same evidence that was left as it is."""
+    taken: Path | None = None
+    """A zip of another recording that has the usual name, so that `archive` has one of its own."""
 
 
 def record(
@@ -145,16 +154,28 @@ def record_unsigned(request: Request, *, story: Story, results: ResultStore | No
 def write(recorded: Recorded, request: Request, *, output: Path | None, replace: bool) -> Written:
     """Write the bundle to where `place_for` says; the zip first, so that a recording is never lost.
 
+    Where the zip of another recording has the usual name and `replace` was not given, this one gets its
+    bundle id into the name.
+
     Raises:
-        CannotDoError: another bundle is in the way and `replace` was not given, or writing failed.
+        CannotDoError: another bundle is at `output` or in the store and `replace` was not given, or
+            writing failed.
     """
     place = place_for(recorded.manifest, script=request.script, root=request.root, output=output)
-    if place.archive is not None:
-        _write_archive(recorded, place.archive, replace=replace)
+    archive, taken = place.archive, None
+    if archive is not None and not replace and _holds_another(recorded, archive):
+        if output is not None:
+            raise CannotDoError(
+                f"{archive} holds something else than this recording ({short(recorded.bundle_id)})",
+                hint="--replace, or another place with --output",
+            )
+        archive, taken = beside(archive, recorded.bundle_id), archive
+    if archive is not None:
+        write_atomic(archive, zip_bytes(recorded.bundle))
     kept = None
     if place.directory is not None:
         kept = _write_directory(recorded, place, replace=replace)
-    return Written(directory=None if kept else place.directory, archive=place.archive, kept=kept)
+    return Written(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
 
 
 def check_request(request: Request, *, output: Path | None) -> None:
@@ -245,7 +266,7 @@ def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[s
     if wanted is None:
         raise UsageError(
             f"{request.script} does not say which release it is about",
-            hint="give --sdk openai-agents==VERSION, or name it in a `# /// script` header",
+            hint="give --sdk VERSION (or --sdk latest), or name it in a `# /// script` header",
         )
     requirement = _requirement(wanted, "--sdk" if request.sdk else str(request.script))
     if canonicalize_name(requirement.name) not in TARGETS:
@@ -284,22 +305,20 @@ def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:
     return Recorded(assembled.manifest, bundle, bundle_id(bundle), key)
 
 
-def _write_archive(recorded: Recorded, path: Path, *, replace: bool) -> None:
-    if path.exists() and not replace:
-        held = bundle_id(read_bundle(path))
-        if held != recorded.bundle_id:
-            raise CannotDoError(
-                f"{path} holds another bundle ({short(held)}; this recording is {short(recorded.bundle_id)})",
-                hint="--replace, or another place with --output",
-            )
-    write_atomic(path, zip_bytes(recorded.bundle))
+def _holds_another(recorded: Recorded, path: Path) -> bool:
+    if not path.exists():
+        return False
+    try:
+        return bundle_id(read_bundle(path)) != recorded.bundle_id
+    except BundleError:
+        return True
 
 
 def _write_directory(recorded: Recorded, place: Place, *, replace: bool) -> Path | None:
     directory = place.directory
     if directory is None:
         raise RuntimeError("no directory in this place")
-    if directory.exists() and not replace:
+    if directory.exists() and any(directory.iterdir()) and not replace:
         held = read_bundle(directory, wheels=place.wheels)
         if bundle_id(held) != recorded.bundle_id:
             document = Manifest.from_bytes(held.manifest)

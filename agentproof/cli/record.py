@@ -10,7 +10,7 @@ from ._group import chosen_key, examples, key_options
 
 @examples(
     "agentproof record reproduction.py",
-    "agentproof record reproduction.py --sdk openai-agents==0.21.0 --expect holds",
+    "agentproof record reproduction.py --sdk 0.21.0 --expect holds",
     "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
@@ -22,7 +22,7 @@ from ._group import chosen_key, examples, key_options
 )
 @click.option(
     "--sdk",
-    metavar="NAME==VERSION",
+    metavar="VERSION|latest|NAME==VERSION",
     help="The release to record on. Default: the one that the script's header names.",
 )
 @click.option(
@@ -153,6 +153,9 @@ def record(
     from .check import own_reader
 
     named = _named.parse_named(script, arguments, entry=entry)
+    if sdk is not None:
+        sdk, newest = _targets.parse_release(sdk)
+        as_of = as_of or ("now" if newest else None)
     request = recording.Request(
         script=named.script,
         arguments=named.arguments,
@@ -182,26 +185,26 @@ def record(
             checkout = _targets.parse_checkout(source, dirty=dirty)
             request = built.enter_context(_targets.request_for(request, checkout, story))
         recorded = recording.record(request, key=signer, story=story)
-    written = recording.write(recorded, request, output=output, replace=replace)
     document = recorded.manifest
+    if not as_json:
+        # Before anything is written: what was seen is told even if the disk is full.
+        for line in _render.render_judgement(document, traces=recorded.traces, verbose=verbose):
+            click.echo(line)
+    written = recording.write(recorded, request, output=output, replace=replace)
     if as_json:
         report = check_bundle(recorded.bundle, reader=own_reader()).report
         click.echo(_render.recorded_json(report, directory=written.directory, archive=written.archive))
     else:
-        paths = [path for path in (written.directory, written.archive) if path is not None]
         mine = " (you)" if key is None else f" ({key})"
-        for line in _render.render_recorded(
+        for line in _render.render_written(
             document,
             bundle_id=recorded.bundle_id,
             signer=signer.public.fingerprint + mine,
-            paths=paths,
-            verbose=verbose,
+            paths=[path for path in (written.directory, written.archive) if path is not None],
+            kept=written.kept,
+            taken=written.taken,
         ):
             click.echo(line)
-        if written.kept is not None:
-            click.echo(
-                f"  kept        {written.kept}, which has the same evidence (--replace writes it anew)"
-            )
     verdict = document.judgement.verdict
     if expect is not None:
         if verdict != expect:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentproof._environment import _pythons, _releases
-from agentproof._targets import parse_target
+from agentproof._targets import parse_release, parse_target
 from agentproof.errors import UsageError
 
 
@@ -63,3 +63,16 @@ def test_releases_come_in_order_with_what_is_to_be_known_of_them(
         ("0.2.0", "broken & gone", True),
         ("0.10.0", None, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "requirement", "newest"),
+    [
+        ("0.24.0", "openai-agents==0.24.0", False),
+        ("latest", "openai-agents", True),
+        ("openai-agents[litellm]==0.20.0", "openai-agents[litellm]==0.20.0", False),
+        ("other==1", "other==1", False),
+    ],
+)
+def test_a_recording_takes_a_version_as_a_comparison_does(text: str, requirement: str, newest: bool) -> None:
+    assert parse_release(text) == (requirement, newest)

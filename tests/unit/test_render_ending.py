@@ -1,0 +1,67 @@
+"""What is said of a script that did not come to a clean end."""
+
+from typing import Any
+
+import pytest
+
+from agentproof._render_ending import render_endings
+from agentproof.models.trace import Mode, Trace
+
+
+def trace(mode: Mode, *events: dict[str, Any]) -> Trace:
+    started = {"kind": "script.started", "entry": "reproduction.py"}
+    shapes = [{**event, "seq": number} for number, event in enumerate((started, *events), start=1)]
+    return Trace.from_shape({"format": "agentproof/trace", "version": 0, "mode": mode, "events": shapes})
+
+
+def raised(kind: str, message: str, *bases: str) -> dict[str, Any]:
+    return {
+        "kind": "script.ended",
+        "outcome": "raised",
+        "error": {"type": kind, "message": message, "bases": list(bases)},
+        "frames": [{"file": "reproduction.py", "line": 5, "function": "main"}],
+    }
+
+
+def test_a_clean_end_says_nothing() -> None:
+    ended = {"kind": "script.ended", "outcome": "exited", "code": 0}
+    assert not list(render_endings({"as-written": trace("as-written", ended)}))
+
+
+def test_an_exception_is_told_once_with_its_place_and_the_last_words_before_it() -> None:
+    said = "".join(f"line {number}\n" for number in range(9)) + "Traceback (most recent call last):\n  File …"
+    wrote = {"kind": "script.wrote", "stream": "stderr", "text": said, "size": len(said), "truncated": False}
+    modes: tuple[Mode, Mode] = ("as-written", "streamed")
+    traces = {mode: trace(mode, raised("builtins:ValueError", "boom"), wrote) for mode in modes}
+    assert list(render_endings(traces)) == [
+        "as-written and streamed: ValueError: boom, at reproduction.py:5",
+        *(f"  | line {number}" for number in range(4, 9)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "hint"),
+    [
+        (raised("builtins:KeyError", "'OPENAI_API_KEY'"), "agentproof init"),
+        (raised("openai:OpenAIError", "The api_key client option must be set"), "agentproof init"),
+        (raised("builtins:FileNotFoundError", "no data.txt", "builtins:OSError"), "Path(__file__).parent"),
+        (raised("builtins:EOFError", "EOF when reading a line"), "ARGUMENTS"),
+        (raised("builtins:ModuleNotFoundError", "No module named 'x'"), "--with"),
+        ({"kind": "script.ended", "outcome": "timed_out"}, "--timeout"),
+    ],
+)
+def test_an_end_that_newcomers_meet_has_a_next_step(event: dict[str, Any], hint: str) -> None:
+    last = list(render_endings({"as-written": trace("as-written", event)}))[-1]
+    assert last.startswith("next: ")
+    assert hint in last
+
+
+def test_a_script_that_asked_for_the_network_is_told_to_bring_a_model() -> None:
+    refused = {
+        "kind": "network.refused",
+        "operation": "socket.connect",
+        "target": ["198.51.100.1", 443],
+        "loopback": False,
+    }
+    lines = list(render_endings({"streamed": trace("streamed", refused, raised("builtins:OSError", "no"))}))
+    assert "agentproof init" in lines[-1]
