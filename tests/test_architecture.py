@@ -35,7 +35,7 @@ LAYERS: list[set[str]] = [
         "record",
         "replay",
     },
-    {"_render", "_render_compare", "_junit", "_pytest_plugin", "report", "cli"},
+    {"_render", "_render_ending", "_render_compare", "_junit", "_pytest_plugin", "report", "cli"},
     {"__init__", "__main__", "probe"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
