@@ -48,6 +48,8 @@ class BundleError(AgentproofError):
     """A bundle that cannot be believed. `reason` is a stable code, `path` the member at fault."""
 
     exit_code = Exit.INVALID
+    place: str | None = None
+    """Where the bundle is, once that is known: a check names it itself, other commands say it first."""
 
     def __init__(
         self, reason: str, message: str, *, path: str | None = None, hint: str | None = None

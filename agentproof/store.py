@@ -17,6 +17,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from . import _digests, _scratch
 from ._files import read_bounded, write_atomic
@@ -43,6 +44,12 @@ _MAX_PATH = 240
 # Names that Windows gives to devices, with any suffix.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)
 _SEARCH_DEPTH = 6
+# Where a zip that was refused is looked into for a hint: the first names, and those of its directory.
+_END_OF_ZIP = 2**16
+_INNER_ZIP = re.compile(rb"[A-Za-z0-9_+.,=@()~-]{1,200}" + re.escape(ZIP_SUFFIX).encode())
+_INNER_FOLDER = re.compile(
+    rb"([A-Za-z0-9_+.,=@()~-][A-Za-z0-9_+.,=@()~/-]{0,200})/" + re.escape(MANIFEST).encode()
+)
 # Opening must neither follow a link nor wait for a pipe's other end.
 _OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -148,15 +155,19 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
         BundleError: damaged or hostile: links, unsafe names, over a cap, a zip in another form.
         UsageError: there is nothing at `path`.
     """
-    if path.is_dir():
-        files = dict(_read_directory(path))
-        at = wheels or shelf_of(path)
-    elif path.exists():
-        files = _read_zip(path)
-        at = wheels
-    else:
+    if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
-    return _bundle(files, shelf=Shelf(at) if isinstance(at, Path) else at)
+    try:
+        if path.is_dir():
+            files = dict(_read_directory(path))
+            at = wheels or shelf_of(path)
+        else:
+            files = _read_zip(path)
+            at = wheels
+        return _bundle(files, shelf=Shelf(at) if isinstance(at, Path) else at)
+    except BundleError as error:
+        error.place = str(path)
+        raise
 
 
 def from_zip_bytes(data: bytes) -> Bundle:
@@ -178,9 +189,26 @@ def _read_zip(path: Path) -> dict[str, bytes]:
                 raise BundleError(
                     "too_large", f"{about.st_size} bytes are over the limit of {MAX_BUNDLE_BYTES}"
                 )
-            return dict(read_stored(stream))
+            try:
+                return dict(read_stored(stream))
+            except BundleError as error:
+                error.hint = _seen_in_zip(stream) or error.hint
+                raise
     except OSError as error:
         raise CannotDoError(f"{path}: {error.strerror}") from error
+
+
+def _seen_in_zip(stream: BinaryIO) -> str | None:
+    """What to do with a zip that was refused, by the names that stand near its two ends."""
+    stream.seek(0)
+    ends = stream.read(_END_OF_ZIP)
+    stream.seek(max(0, stream.seek(0, os.SEEK_END) - _END_OF_ZIP))
+    ends += stream.read(_END_OF_ZIP)
+    if (inner := _INNER_ZIP.search(ends)) is not None:
+        return f"it holds {inner[0].decode('ascii')}: unpack it and check that"
+    if (folder := _INNER_FOLDER.search(ends)) is not None:
+        return f"it holds the folder of a bundle: unpack it and check {folder[1].decode('ascii')}"
+    return None if MANIFEST.encode() in ends else "this is another kind of file, no agentproof bundle"
 
 
 def _read_directory(root: Path) -> Iterator[tuple[str, bytes]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import AgentproofError, Exit
+from ..errors import AgentproofError, BundleError, Exit
 
 if TYPE_CHECKING:
     from ..signing import PrivateKey
@@ -73,10 +73,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except AgentproofError as error:
-            click.secho("error: ", fg="red", bold=True, err=True, nl=False)
-            click.echo(error.message, err=True)
-            if error.hint:
-                click.echo(f"  next: {error.hint}", err=True)
+            _tell(error)
             ctx.exit(error.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -92,6 +89,18 @@ class _Group(click.Group):
             traceback.print_exc()
             click.echo("error: this is a bug in agentproof; please report it with the lines above", err=True)
             ctx.exit(Exit.CANNOT)
+
+
+def _tell(error: AgentproofError) -> None:
+    """An error for people; what it quotes of a bundle cannot move the terminal's cursor."""
+    from .._render import printable
+
+    place = error.place if isinstance(error, BundleError) else None
+    message = error.message if place is None or place in error.message else f"{place}: {error.message}"
+    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
+    click.echo("\n".join(map(printable, message.splitlines())), err=True)
+    if error.hint:
+        click.echo("\n".join(map(printable, f"  next: {error.hint}".splitlines())), err=True)
 
 
 def examples(*lines: str) -> Callable[[click.Command], click.Command]:

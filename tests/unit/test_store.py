@@ -273,3 +273,24 @@ def test_the_checksum_of_each_record_is_held() -> None:
     (crc,) = struct.unpack_from("<I", raw, at)
     struct.pack_into("<I", raw, at, crc ^ 1)
     assert _refused(bytes(raw)).reason == "not_canonical"
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        (["case-0.20.0.agentproof.zip"], "it holds case-0.20.0.agentproof.zip: unpack it"),
+        (["case/0.20.0/manifest.json"], "unpack it and check case/0.20.0"),
+        (["word/document.xml"], "no agentproof bundle"),
+    ],
+)
+def test_a_zip_around_a_bundle_and_a_foreign_one_are_told_apart(
+    names: list[str], hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "artifact.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in names:
+            made.writestr(name, "text " * 50)
+    with pytest.raises(BundleError) as refused:
+        read_bundle(path)
+    assert hint in (refused.value.hint or "")
+    assert refused.value.place == str(path)
