@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Records the reproductions: each by itself, or on the given targets and compared. Another verdict than the
+# expected one is for the last step to say: pages and zips are wanted then most of all.
+source "${BASH_SOURCE[0]%/*}/steps.sh"
+
+mapfile -t reproductions < <(paths "$REPRODUCTIONS")
+mapfile -t targets < <(lines "$TARGETS")
+if [ "${#reproductions[@]}" -eq 0 ]; then
+  echo "::error::the input reproductions names nothing"
+  exit 1
+fi
+case "${#targets[@]}:$EXPECT" in
+  0:|0:violated|0:holds|0:committed) ;;
+  0:*) echo "::error::the input expect is violated, holds, committed or empty where there are no targets"; exit 1 ;;
+  *:|*:fixed) ;;
+  *) echo "::error::the input expect is fixed or empty where there are targets"; exit 1 ;;
+esac
+
+options=(--require-isolation "$ISOLATION")
+if [ -n "$PYTHON" ]; then options+=(--python "$PYTHON"); fi
+if [ -n "$SIGNING_KEY" ]; then
+  key=$(umask 077 && mktemp "$AGENTPROOF_HOME/key.XXXXXX")
+  trap 'rm -f "$key"' EXIT
+  printf '%s\n' "$SIGNING_KEY" >"$key"
+  options+=(--key "$key")
+fi
+unset SIGNING_KEY
+
+# As root the cache and the results would be root's; they go back to the runner's user.
+recorder() {
+  local status=0
+  if [ "$BY" = root ]; then
+    sudo -n env "PATH=$PATH" "HOME=$HOME" NO_COLOR=1 "COLUMNS=$COLUMNS" \
+      "AGENTPROOF_CACHE_DIR=$AGENTPROOF_CACHE_DIR" "AGENTPROOF_CONFIG_DIR=$AGENTPROOF_CONFIG_DIR" \
+      "$AGENTPROOF_HOME/venv/bin/agentproof" "$@" || status=$?
+    sudo -n chown -R "$(id -u):$(id -g)" "$AGENTPROOF_HOME"
+  else
+    agentproof "$@" || status=$?
+  fi
+  return "$status"
+}
+
+# Run agentproof and add what it prints, one line of JSON, to the results.
+told() {
+  as_data recorder "$@" --json >>"$DIRECTORY/recordings.jsonl"
+}
+
+name_of() {
+  local file=${1##*/}
+  if [ "$file" = reproduction.py ]; then file=$(basename "$(dirname "$(realpath "$1")")"); fi
+  printf '%s' "${file%.py}" | tr -c 'A-Za-z0-9._-' -
+}
+
+record_script() {
+  local name=$2 status=0 expected=()
+  if [ "$EXPECT" = violated ] || [ "$EXPECT" = holds ]; then expected=(--expect "$EXPECT"); fi
+  while [ -e "$DIRECTORY/$name.agentproof.zip" ]; do name="$name-again"; done
+  echo "recording $name"
+  told record "$1" "${options[@]}" "${expected[@]}" --output "$DIRECTORY/$name.agentproof.zip" "${@:3}" ||
+    status=$?
+  case $status in
+    0) ;;
+    1) failed "$name: not the expected verdict, or an inconclusive one" ;;
+    *) failed "$name: could not be recorded (exit $status)" ;;
+  esac
+}
+
+field() {
+  "$AGENTPROOF_HOME/venv/bin/python" "${BASH_SOURCE[0]%/*}/results.py" field "$@"
+}
+
+# A bundle of the store: its reproduction once more, on its own release.
+record_again() {
+  local case version committed before
+  case=$(basename "$(dirname "$(realpath "$1")")")
+  version=$(field "$1/manifest.json" target.version)
+  committed=$(field "$1/manifest.json" evidence_id)
+  before=$(wc -l <"$DIRECTORY/recordings.jsonl")
+  record_script "$1/../reproduction.py" "$case-$(basename "$1")" --sdk "openai-agents==$version"
+  if [ "$EXPECT" != committed ] || [ "$(wc -l <"$DIRECTORY/recordings.jsonl")" -eq "$before" ]; then return; fi
+  if [ "$(tail -n 1 "$DIRECTORY/recordings.jsonl" | field - evidence_id)" != "$committed" ]; then
+    failed "$case-$(basename "$1"): other evidence than the committed bundle's"
+  fi
+}
+
+: >"$DIRECTORY/recordings.jsonl"
+if [ "${#targets[@]}" -gt 0 ]; then
+  if [ -n "$EXPECT" ]; then options+=(--expect "$EXPECT"); fi
+  status=0
+  told compare "${reproductions[@]}" "${targets[@]/#/--with=}" "${options[@]}" \
+    --output "$DIRECTORY/comparison.agentproof.zip" --junit "$DIRECTORY/comparison.junit.xml" || status=$?
+  case $status in
+    0) ;;
+    1) failed "a reproduction regressed, or is not as expected" ;;
+    *) failed "not everything could be compared (exit $status)" ;;
+  esac
+else
+  for each in "${reproductions[@]}"; do
+    if [ -d "$each" ] && [ -f "$each/manifest.json" ]; then
+      record_again "$each"
+    elif [ -d "$each" ]; then
+      while IFS= read -r script; do
+        # A bundle holds a copy of its script.
+        if [ ! -f "${script%/*}/manifest.json" ]; then record_script "$script" "$(name_of "$script")"; fi
+      done < <(find "$each" -name reproduction.py | sort)
+    else
+      record_script "$each" "$(name_of "$each")"
+    fi
+  done
+fi
+
+"$AGENTPROOF_HOME/venv/bin/python" "${BASH_SOURCE[0]%/*}/results.py" outputs "$DIRECTORY/recordings.jsonl" >>"$GITHUB_OUTPUT"
+
+if [ "$ATTEST" = true ]; then
+  # The runner sets this where the job may ask for a token: never for a pull request from a fork.
+  if [ -n "${ACTIONS_ID_TOKEN_REQUEST_URL:-}" ] && compgen -G "$DIRECTORY/*.agentproof.zip" >/dev/null; then
+    output attest true
+  else
+    echo "::notice::not attested: the job has no id-token permission, or nothing was recorded"
+    output attest false
+  fi
+fi
