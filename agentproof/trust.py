@@ -29,6 +29,8 @@ _KEY_TYPES = re.compile(r"(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@._-]+")
 _TIME = re.compile(r"(?P<day>\d{8})(?:(?P<minute>\d{4})(?P<second>\d{2})?)?(?P<utc>Z?)", re.ASCII)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _OPTION = re.compile(r'(?P<name>[A-Za-z-]+)(?:="(?P<value>[^"]*)")?(?P<end>,|\s+)')
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, other ends of lines, and what changes the direction of a text."""
 PRINCIPAL = re.compile(r"[^\s\"#]+")
 """What the principals of a line are made of; OpenSSH's quoted ones are not read."""
 
@@ -153,11 +155,17 @@ def _counted(skipped: Counter[str]) -> str:
 
 def _lines(data: bytes, source: str) -> Iterator[tuple[int, str]]:
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TrustError(f"{source}: not UTF-8 (byte {error.start})") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
+    # Only LF ends a line, as for git and ssh-keygen: what a reviewer sees as a comment must not hold a key.
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.removesuffix("\r").strip(" \t")
+        if (hidden := _HIDDEN.search(stripped)) is not None:
+            raise TrustError(
+                f"{source}:{number}: holds the character U+{ord(hidden[0]):04X}, which hides or ends a line",
+                hint="delete it; only LF ends a line",
+            )
         if stripped and not stripped.startswith("#"):
             yield number, stripped
 
@@ -252,7 +260,13 @@ def _moment(text: str | None, where: str) -> datetime | None:
         moment = datetime.strptime(digits, "%Y%m%d%H%M%S")
     except ValueError as error:
         raise TrustError(f"{where}: {text!r} is no time: {error}") from error
-    return moment.replace(tzinfo=UTC) if match["utc"] else moment.astimezone(UTC)
+    if match["utc"]:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, ValueError, OSError):
+        # At the ends of the calendar, where "never" and "always" are written, hours do not matter.
+        return moment.replace(tzinfo=UTC)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

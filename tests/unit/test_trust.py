@@ -1,5 +1,6 @@
 """Whom the reader trusts: OpenSSH's allowed_signers, key lines as GitHub serves them, revoked keys."""
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,7 +118,8 @@ def test_the_time_of_checking_may_be_given() -> None:
         (f'a@b valid-after="20261332Z" {KEY.line}', "is no time"),
         ("ssh-ed25519 AAAA", "not a well-formed"),
         ("ssh-ed25519", "not a well-formed"),
-        ("ssh-ed25519 \x80", "not a well-formed"),
+        ("ssh-ed25519 \x80", r"holds the character U\+0080"),
+        ("ssh-ed25519 \xe4", "not a well-formed"),
         (KEY.line[:-4], "not a well-formed"),
         (f"{KEY.line}AAAA", "not a well-formed"),
         (f"reporters:1: x\n{KEY.line}\n", "neither a key line"),
@@ -158,3 +160,30 @@ def test_trust_adds_up_and_stays_in_order() -> None:
     assert [line.key for line in both.keys] == [forge.REPORTER.public, forge.STRANGER.public]
     assert both.given
     assert not (Trust() | Trust()).given
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e", "\r", "\u202e"])
+def test_a_comment_hides_no_key_behind_what_people_do_not_see_as_the_end_of_a_line(end: str) -> None:
+    with pytest.raises(TrustError, match=f"reporters:2: holds the character U\\+{ord(end):04X}"):
+        _trust(f"a@b {KEY.line}\n# a note{end}mallory@b {forge.STRANGER.public.line}\n")
+
+
+def test_windows_ends_of_lines_and_a_mark_at_the_start_are_taken() -> None:
+    assert _principals(f"\ufeff# people\r\na@b {KEY.line}\r\n") == ("a@b",)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Auckland", "America/Los_Angeles"])
+@pytest.mark.parametrize("moment", ["99991231235959", "00010101"])
+def test_a_time_at_the_ends_of_the_calendar_is_read_in_every_zone(
+    zone: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        (key,) = _trust(f'a@b valid-before="{moment}" {KEY.line}').keys
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert key.valid_before is not None
+    assert key.valid_before.tzinfo is UTC
+    assert (key.valid_before > NOW) == moment.startswith("9999")
