@@ -92,12 +92,15 @@ def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer
 
 
 def count_distinct(signers: Iterable[Signer]) -> int:
-    """How many signers there are when no key and no principal counts twice.
+    """How many signers there are when no key and no person counts twice.
 
-    A key may be known under several principals and a principal may hold several keys, so this is a
-    matching: as many pairs as can be chosen without using either side again (Kuhn's algorithm).
+    The names of one line, and lines that share a name, are one person. A key may be known as several
+    people and a person may hold several keys, so this is a matching: as many pairs as can be chosen
+    without using either side again (Kuhn's algorithm).
     """
-    names = {signer.key: signer.principals for signer in signers}
+    made = list(signers)
+    person = _people(principals for signer in made for principals in signer.principals)
+    names = {signer.key: tuple(person[each] for each in signer.principals) for signer in made}
     taken: dict[str, str] = {}
 
     def place(key: str, tried: set[str]) -> bool:
@@ -111,6 +114,24 @@ def count_distinct(signers: Iterable[Signer]) -> int:
         return False
 
     return sum(place(key, set()) for key in names)
+
+
+def _people(principals: Iterable[str]) -> dict[str, str]:
+    """For each line's principals the one name that stands for everybody who shares a name with them."""
+    head: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while head[name] != name:
+            name = head[name]
+        return name
+
+    lines = list(principals)
+    for line in lines:
+        names = line.split(",")
+        for name in names:
+            head.setdefault(name, name)
+            head[first(name)] = first(names[0])
+    return {line: first(line.split(",")[0]) for line in lines}
 
 
 def name_signers(signers: Iterable[Signer]) -> str:
