@@ -197,7 +197,7 @@ def _hold_to_record(archive: WheelFile, info: str, file_name: str) -> dict[str, 
 def _decoded(digest: str) -> bytes | None:
     """A digest as RECORD spells it: URL-safe base64 without padding."""
     try:
-        return base64.urlsafe_b64decode(digest + "=" * (-len(digest) % 4))
+        return base64.b64decode(digest + "=" * (-len(digest) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
 
@@ -325,9 +325,12 @@ class Sources:
             else:
                 silent.append(f"{mine.label} is {mine.wheel.name}")
         for lock in self.locks:
-            pins = [pin for pin in lock.pins if pin.name == target.name]
+            named = [pin for pin in lock.pins if pin.name == target.name]
+            pins = [pin for pin in named if pin.sha256]
             if any(target.sha256 in pin.sha256 for pin in pins):
                 held.append(lock.label)
+            elif named and not pins:
+                silent.append(f"{lock.label} names {target.name} without a digest")
             elif pins:
                 yours = "; ".join(
                     f"{pin.name} {pin.version or ''} by {len(pin.sha256)} digests" for pin in pins

@@ -224,6 +224,14 @@ def test_a_lock_that_pins_other_digests_differs() -> None:
     assert Sources(locks=(lock,)).compare(TARGET).differences
 
 
+def test_a_lock_that_names_the_target_without_a_digest_is_silent() -> None:
+    lock = KnownLock("uv.lock", (Pin("openai-agents", "0.20.0", frozenset()),))
+    compared = Sources(locks=(lock,)).compare(TARGET)
+    assert compared.silent == ("uv.lock names openai-agents without a digest",)
+    assert not compared.held
+    assert not compared.differences
+
+
 def test_a_held_wheel_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(forge.WHEEL)
     held = read_held_wheel(tmp_path / NAME)
