@@ -255,6 +255,7 @@ class _Check:
             *content.compare_authored(manifest, self.bundle, self.authored),
         ]
         wheel = self._wheel(manifest)
+        trees = () if wheel is None else tuple(self._compare_trees(manifest, wheel))
         if self.differences:
             self.hint = "record again, or check against the source that it is about"
             what = "; ".join(difference.what for difference in self.differences)
@@ -263,7 +264,7 @@ class _Check:
             self.hint = "give the wheel with --wheel FILE"
             text = f"{target.wheel} is not at hand, so neither RECORD nor the loaded modules were compared"
             return "not_made", "wheel_absent", text
-        held = (*compared.held, *self._compare_trees(manifest, wheel))
+        held = (*compared.held, *trees)
         name = short(target.sha256)
         if not held:
             self.hint = "compare with your own: --wheel FILE, or --known LOCK"
@@ -331,7 +332,8 @@ class _Check:
         )
         recorded = manifest.judgement
         everything = judged(authored=content.authored_in(manifest, header, self.traces))
-        if everything == recorded:
+        # By their bytes, since Python has 1 == True == 1.0.
+        if everything.to_bytes() == recorded.to_bytes():
             return recorded
         # Another version of agentproof may have known fewer claims: exactly those are judged again.
         content.hold_judgement(recorded, judged(claims=asked_in(recorded)))

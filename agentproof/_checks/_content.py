@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..claims import INVARIANTS, AuthoredClaim, read_claims
-from ..errors import BundleError, UsageError
+from ..errors import BundleError, CannotDoError, UsageError
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
 from ..models.header import Header, read_header
@@ -74,7 +74,10 @@ def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
     def read(name: str) -> bytes | None:
         # A file of that name that cannot be the recorded one is a difference too, not an error.
         place = case / name
-        return place.read_bytes() if place.is_file() else None
+        try:
+            return place.read_bytes() if place.is_file() else None
+        except OSError as error:
+            raise CannotDoError(f"{place}: {error.strerror}") from error
 
     return read
 
@@ -203,7 +206,7 @@ def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ..
 
 def hold_judgement(recorded: Judgement, recomputed: Judgement) -> None:
     """The recorded judgement is the recomputed one."""
-    if recorded == recomputed:
+    if recorded.to_bytes() == recomputed.to_bytes():
         return
     if recorded.verdict != recomputed.verdict:
         text = f"the traces give {recomputed.verdict!r}, the manifest says {recorded.verdict!r}"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agentproof._checks._content import hold_judgement
 from agentproof.check import Checked, Reader, check_bundle, check_path, exit_code
-from agentproof.errors import Exit, UsageError
-from agentproof.models.manifest import Manifest
+from agentproof.errors import BundleError, Exit, UsageError
+from agentproof.models.manifest import Finding, Manifest
 from agentproof.models.report import ON_REQUEST, REQUIRED
 from agentproof.models.statement import Role, build_replayed_statement
 from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
@@ -154,6 +155,38 @@ def test_nothing_is_checked_after_a_failure() -> None:
     statuses = list(_statuses(checked).values())
     assert statuses == ["failed"] + ["not_made"] * 8
     assert checked.report.signers == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (("alice@x,alice@work {0}", "alice@x {1}"), "UNTRUSTED"),
+        (("alice@x {0}", "a@y,alice@x {1}"), "UNTRUSTED"),
+        (("a@x,b@x {0}", "b@x,c@x {1}"), "UNTRUSTED"),
+        (("alice@x,alice@work {0}", "bob@x {1}"), "CURRENT"),
+    ],
+)
+def test_lines_that_share_a_name_are_one_person(lines: tuple[str, str], status: str) -> None:
+    keys = [key.public.line for key in (forge.REPORTER, forge.MAINTAINER)]
+    text = "\n".join(line.format(*keys) for line in lines)
+    signed = forge.draft().seal(forge.REPORTER, forge.MAINTAINER)
+    reader = Reader(
+        trust=parse_trust(text.encode(), source="t"), sources=forge.sources(), thresholds={"recorded": 2}
+    )
+    assert check_bundle(signed, reader=reader).status == status
+
+
+def test_a_true_in_place_of_a_one_is_another_judgement() -> None:
+    """Python has 1 == True, so that values are compared by their bytes."""
+    one, true = (Finding(code="x", events=(), before=value) for value in (1, True))
+    assert one == true
+    judged = Manifest.from_bytes(BUNDLE.manifest).judgement
+    sides = [
+        judged.model_copy(update={"claims": (judged.claims[0].model_copy(update={"because": (finding,)}),)})
+        for finding in (one, true)
+    ]
+    with pytest.raises(BundleError, match="the manifest says"):
+        hold_judgement(*sides)
 
 
 @pytest.mark.parametrize(
