@@ -90,8 +90,12 @@ class Shelf:
             if not is_safe_path(name) or "/" in name:
                 raise BundleError("unsafe_path", f"{name!r} is no file name of a wheel")
             path = self._directory / name
-            found = path.is_file()
-            self._held[name] = read_bounded(path, limit=MAX_WHEEL_BYTES, what="wheel") if found else None
+            try:
+                found = path.is_file()
+                self._held[name] = read_bounded(path, limit=MAX_WHEEL_BYTES, what="wheel") if found else None
+            except UsageError as error:
+                # Of the bundles that name it; others are judged all the same.
+                raise BundleError("too_large", error.message, path=WHEELS + name) from error
         return self._held[name]
 
 
@@ -111,8 +115,7 @@ def find_bundles(path: Path) -> list[Path]:
     Raises:
         UsageError: there is nothing at `path`, or no bundle.
     """
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory")
+    _hold_existing(path)
     if not path.is_dir() or _looks_like_bundle(path):
         return [path]
     found = sorted(_search(path, _SEARCH_DEPTH))
@@ -124,22 +127,35 @@ def find_bundles(path: Path) -> list[Path]:
     return found
 
 
+def _hold_existing(path: Path) -> None:
+    try:
+        found = path.exists()
+    except OSError as error:
+        raise UsageError(f"{str(path)[:200]}: {error.strerror}") from error
+    if not found:
+        raise UsageError(f"{path}: no such file or directory")
+
+
 def _looks_like_bundle(path: Path) -> bool:
     # A directory that lost its manifest is a damaged bundle, not a folder to search.
     return (path / MANIFEST).exists() or ((path / "traces").is_dir() and (path / "attestations").is_dir())
 
 
 def _search(path: Path, depth: int) -> Iterator[Path]:
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.name.endswith(ZIP_SUFFIX) and entry.is_file():
-                yield Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
-                below = Path(entry.path)
-                if _looks_like_bundle(below):
-                    yield below
-                elif depth and not entry.name.startswith("."):
-                    yield from _search(below, depth - 1)
+    try:
+        with os.scandir(path) as found:
+            entries = list(found)
+    except OSError as error:
+        raise CannotDoError(f"{path}: {error.strerror}") from error
+    for entry in entries:
+        if entry.name.endswith(ZIP_SUFFIX) and entry.is_file():
+            yield Path(entry.path)
+        elif entry.is_dir(follow_symlinks=False):
+            below = Path(entry.path)
+            if _looks_like_bundle(below):
+                yield below
+            elif depth and not entry.name.startswith("."):
+                yield from _search(below, depth - 1)
 
 
 def shelf_of(path: Path) -> Path | None:
@@ -155,8 +171,7 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
         BundleError: damaged or hostile: links, unsafe names, over a cap, a zip in another form.
         UsageError: there is nothing at `path`.
     """
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory")
+    _hold_existing(path)
     try:
         if path.is_dir():
             files = dict(_read_directory(path))
