@@ -24,8 +24,6 @@ from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 SHOWN: Final = 12
 """Differences that a cell holds in full."""
 BUNDLES: Final = "bundles/"
-# In the one encoding only a key of the document itself stands behind a line's first two spaces.
-_HEAD: Final = b'\n  "format": "agentproof/comparison"'
 
 
 @dataclass(frozen=True)
@@ -251,8 +249,3 @@ def wheel_place(manifest: Manifest) -> str:
     """Where a comparison keeps a target wheel."""
     # Two builds of one version have one file name, so the digest is part of the place.
     return f"{WHEELS}{manifest.target.sha256}/{manifest.target.wheel}"
-
-
-def is_comparison(bundle: Bundle) -> bool:
-    """Whether the bundle is a comparison, by the format that its manifest names."""
-    return _HEAD in bundle.manifest

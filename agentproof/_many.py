@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ._checks._comparisons import check_any
+from ._checks._any import check_any
 from .check import Reader
 from .models.report import Report
 from .store import Shelf, shelf_of

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from . import _scratch, signing
-from ._comparison import Attempt, Series, is_comparison, pack
+from ._checks._members import is_comparison
+from ._comparison import Attempt, Series, pack
 from ._files import write_atomic
 from ._isolation import _runner
 from ._named import is_test, parse_named

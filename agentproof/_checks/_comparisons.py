@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
-from .._comparison import BUNDLES, Attempt, Series, build_rows, is_comparison, wheel_place
+from .._comparison import BUNDLES, Attempt, Series, build_rows, wheel_place
 from .._digests import sha256
 from .._limits import MAX_MANIFEST_BYTES
-from ..check import Checked, Reader, check_bundle, check_path
+from ..check import Checked, Reader, check_bundle
 from ..errors import BundleError
 from ..models._wire import Sha256
 from ..models.comparison import Comparison
@@ -16,7 +15,7 @@ from ..models.diff import diff
 from ..models.manifest import Manifest
 from ..models.report import CheckName, Report, Signer
 from ..models.statement import build_comparison_statement
-from ..store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, Shelf, bundle_id
+from ..store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 from ._members import at
 from ._reporting import Outcome as CheckOutcome
 from ._reporting import Outcomes, report_on
@@ -160,22 +159,14 @@ def _hold_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
         raise BundleError("other_comparison", f"the bundles give something else at {where}", path=MANIFEST)
 
 
-def check_any(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
-    """Check what is at `path`: a bundle, or a comparison, whose report speaks of all its recordings.
-
-    Raises:
-        UsageError: there is nothing at `path`.
-        CannotDoError: the operating system refuses to read it.
-    """
-    checked = check_path(path, reader=reader, wheels=wheels)
-    if checked.bundle is None or not is_comparison(checked.bundle):
-        return checked
+def report_comparison(bundle: Bundle, *, reader: Reader, label: str) -> Checked:
+    """One report on a comparison and all its recordings; one that does not hold is INVALID."""
     try:
-        found = check_comparison(checked.bundle, reader=reader)
+        found = check_comparison(bundle, reader=reader)
     except BundleError as error:
         refused = Outcomes(members=("failed", error.reason, str(error)))
-        return Checked(report_on(refused, label=str(path), identity=bundle_id(checked.bundle)))
-    return Checked(_comparison_report(found, reader, str(path)), checked.bundle)
+        return Checked(report_on(refused, label=label, identity=bundle_id(bundle)))
+    return Checked(_comparison_report(found, reader, label), bundle)
 
 
 def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> Report:

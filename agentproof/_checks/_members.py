@@ -15,7 +15,14 @@ from ..store import MANIFEST, WHEELS, Bundle, is_safe_path, sha256, short
 
 _STATE = re.compile(r"states/(?P<digest>[0-9a-f]{64})\.json")
 _RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|states|wheels)(?:/.*)?")
+_COMPARISON = b'"agentproof/comparison"'
+# In the one encoding only a key of the document itself stands behind a line's first two spaces.
 _HEAD = re.compile(rb'(?m)^  "(format|version)": ("[^"\\]{0,100}"|[0-9]{1,9}),?$')
+
+
+def is_comparison(bundle: Bundle) -> bool:
+    """Whether the bundle is a comparison, by the format that its manifest names."""
+    return dict(_HEAD.findall(bundle.manifest)).get(b"format") == _COMPARISON
 
 
 def parse_manifest(raw: bytes) -> Manifest:

@@ -47,7 +47,7 @@ def read_groups(paths: Iterable[Path], *, reader: Reader) -> list[Group]:
         UsageError: there is no bundle at one of `paths`, or several.
         BundleError: one of them is INVALID.
     """
-    from .._comparison import is_comparison
+    from .._checks._members import is_comparison
     from ..errors import BundleError
     from ..report._groups import Attached, grouped
     from ..store import read_bundle
@@ -69,8 +69,8 @@ def read_groups(paths: Iterable[Path], *, reader: Reader) -> list[Group]:
 
 def read_entries(paths: Iterable[Path], *, reader: Reader) -> list[Entry]:
     """Every bundle at or below `paths`, as the reader's check finds it: INVALID ones too."""
-    from .._checks._comparisons import check_any
-    from .._comparison import is_comparison
+    from .._checks._any import check_any
+    from .._checks._members import is_comparison
     from ..models.comparison import Comparison
     from ..report.summary import Entry
     from ..store import find_bundles, shelf_of

@@ -14,6 +14,7 @@ import functools
 import json
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Annotated, Any, ClassVar, Self
 
 import pydantic_core
@@ -22,6 +23,7 @@ from pydantic_core import core_schema
 
 from .._limits import MAX_KEYS, MAX_LINES
 from ..errors import FormatError
+from ._core import build_schema
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", max_length=64)]
 """A lowercase hexadecimal SHA-256; `max_length` makes `$` mean the same in every regex dialect."""
@@ -38,6 +40,10 @@ MemberPath = Annotated[str, StringConstraints(pattern=f"^{MEMBER_PATH}$", max_le
 """A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
 
 
+BY_PYDANTIC = ContextVar("BY_PYDANTIC", default=False)
+"""Whether pydantic builds every type, for what it notes in a schema on the way (JSON Schema)."""
+
+
 class Wire(BaseModel):
     """An immutable value with one byte encoding."""
 
@@ -49,7 +55,11 @@ class Wire(BaseModel):
     def __get_pydantic_core_schema__(
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Let validation stop at the first wrong item of a list: each error costs a kilobyte."""
+        """What validates this type; by pydantic itself only where `_core` does not know how."""
+        built = None if BY_PYDANTIC.get() else build_schema(cls)
+        if built is not None:
+            return built
+        # Validation stops at the first wrong item of a list: each error costs a kilobyte.
         schema = handler(source)
         fields: Any = schema.get("schema")  # Any: pydantic types its schemas as unions of many shapes
         while fields is not None and fields["type"] != "model-fields":

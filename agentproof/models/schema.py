@@ -11,13 +11,14 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from ._wire import Wire, encode
+from ._wire import BY_PYDANTIC, Wire, encode
 
 Schema = dict[str, Any]  # Any: a JSON Schema
 
@@ -45,11 +46,27 @@ def schemas() -> dict[str, bytes]:
     """File name to content, for every schema."""
     found = {"value.schema.json": encode(_VALUE), "state.schema.json": encode(_STATE)}
     for name, (module, model) in FILES.items():
-        found[f"{name}.schema.json"] = encode(_schema(name, getattr(importlib.import_module(module), model)))
+        wire = getattr(importlib.import_module(module), model)
+        with built_by_pydantic():
+            found[f"{name}.schema.json"] = encode(_schema(name, wire))
     return found
 
 
+@contextmanager
+def built_by_pydantic() -> Iterator[None]:
+    """Let pydantic build every wire type anew: names and descriptions are in its own notes alone."""
+    token = BY_PYDANTIC.set(True)
+    try:
+        for each in _wires():
+            if "__pydantic_core_schema__" in vars(each):
+                del each.__pydantic_core_schema__
+        yield
+    finally:
+        BY_PYDANTIC.reset(token)
+
+
 def _schema(name: str, model: type[Wire]) -> Schema:
+    model.model_rebuild(force=True)
     schema = model.model_json_schema(schema_generator=_Generator, by_alias=True, mode="validation")
     documented = {each.__name__: each for each in _wires()}
     for shape in (schema, *schema.get("$defs", {}).values()):

@@ -4,11 +4,11 @@ import click
 import pytest
 
 from agentproof._checks._comparisons import check_comparison
+from agentproof._checks._members import is_comparison
 from agentproof._comparison import (
     Attempt,
     Series,
     build_rows,
-    is_comparison,
     outcome,
     pack,
 )

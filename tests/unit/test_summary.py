@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agentproof._checks._comparisons import check_any
+from agentproof._checks._any import check_any
 from agentproof._comparison import Attempt, Series, pack
 from agentproof.check import Reader, check_bundle
 from agentproof.models.comparison import Comparison

@@ -1,0 +1,22 @@
+"""The check of whatever lies at a path: a bundle, or a comparison of bundles."""
+
+from pathlib import Path
+
+from ..check import Checked, Reader, check_path
+from ..store import Shelf
+from ._members import is_comparison
+
+
+def check_any(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
+    """Check what is at `path`: a bundle, or a comparison, whose report speaks of all its recordings.
+
+    Raises:
+        UsageError: there is nothing at `path`.
+        CannotDoError: the operating system refuses to read it.
+    """
+    checked = check_path(path, reader=reader, wheels=wheels)
+    if checked.bundle is None or checked.manifest is not None or not is_comparison(checked.bundle):
+        return checked
+    from ._comparisons import report_comparison  # noqa: PLC0415 (8 ms, for comparisons only)
+
+    return report_comparison(checked.bundle, reader=reader, label=str(path))
