@@ -4,6 +4,7 @@ Nothing of them is executed or imported: a revision is read as git objects, a vi
 found by its own layout, and another interpreter is asked for its directories without its site module.
 """
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,12 +21,18 @@ def checkout_tree(text: str) -> Tree:
     """The files that `DIR` holds as it stands, or those of the commit in `DIR@REV`.
 
     Raises:
-        UsageError: there is no such directory, repository or commit.
+        UsageError: there is no such directory, repository or commit, or it may be both.
         CannotDoError: git is missing, or the objects are not what their ids say.
     """
     directory, at, revision = text.rpartition("@")
-    if not at or Path(text).is_dir():
+    if not at or revision.endswith("/") or not Path(directory).is_dir():
         return directory_tree(Path(text))
+    if Path(text).is_dir():
+        # Whoever can add a directory to a checkout must not take the place of a revision.
+        raise UsageError(
+            f"{text} is a directory, and {revision} may be a revision of {directory}",
+            hint=f"write {text}/ for the directory; rename it for the revision",
+        )
     commit = _git.resolve(Path(directory), revision)
     files = _git.files(Path(directory), commit)
     return git_tree(text, files, commit=commit.id, tree=commit.tree)
@@ -47,12 +54,18 @@ def trust_argument(text: str, *, principal: str | None = None) -> Trust:
     A pull request can change the files that it brings, but not those of its base branch.
 
     Raises:
-        UsageError: there is no such file, commit or repository.
+        UsageError: there is no such file, commit or repository, or it may be both.
         TrustError: it holds no trust.
     """
     revision, colon, path = text.partition(":")
-    if not colon or Path(text).exists():
+    if not colon or text.startswith((".", "/")) or Path(text).is_absolute():
         return read_trust(Path(text), principal=principal)
+    if os.path.lexists(text):
+        # A pull request may bring a file of the very name, `main:signers`, to take the place of the revision.
+        raise UsageError(
+            f"{text} is a file here, and may be {path} of the revision {revision}",
+            hint=f"write ./{text} for the file; take it away for the revision",
+        )
     return parse_trust(_git.show(Path(), revision, path), source=text, principal=principal)
 
 

@@ -80,6 +80,35 @@ def test_trust_is_read_from_a_revision_and_not_from_the_working_tree(
         trust_argument("main:absent")
 
 
+def test_a_file_that_is_called_like_a_revision_is_not_taken_for_it(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(checkout, work)
+    (work / "main:signers").write_text(f"evil@example {forge.STRANGER.public.line}\n")
+    monkeypatch.chdir(work)
+    with pytest.raises(UsageError, match="may be signers of the revision main"):
+        trust_argument("main:signers")
+    (line,) = trust_argument("./main:signers").keys
+    assert line.principal == "evil@example"
+    (work / "main:signers").unlink()
+    (work / "main:signers").symlink_to("absent")
+    with pytest.raises(UsageError, match="may be signers"):
+        trust_argument("main:signers")
+
+
+def test_a_directory_that_is_called_like_a_revision_is_not_taken_for_it(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(checkout, work)
+    shutil.copytree(checkout / "src", work / ".@main")
+    monkeypatch.chdir(work)
+    with pytest.raises(UsageError, match="main may be a revision"):
+        checkout_tree(".@main")
+    assert _differing(".@main/") == ("agents/run.py",)
+
+
 def test_a_virtual_environment_is_found_by_its_layout_and_never_started(tmp_path: Path) -> None:
     site = tmp_path / "venv" / "lib" / "python3.12" / "site-packages"
     for path, data in forge.WHEEL_FILES.items():
