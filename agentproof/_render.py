@@ -1,9 +1,7 @@
 """What people read in a terminal: the story of a recording, verdicts, and check reports."""
 
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,10 +9,10 @@ from typing import Protocol, Self
 
 import click
 
-from . import claims
+from . import _tested, claims
 from ._render_ending import render_endings
 from .judge import explain_reason
-from .models.manifest import ClaimResult, Finding, Manifest
+from .models.manifest import ClaimResult, Conduct, Finding, Manifest
 from .models.report import ON_REQUEST, Report
 from .models.trace import Mode, Trace
 
@@ -72,8 +70,11 @@ def render_judgement(
 ) -> Iterator[str]:
     """The verdict's lines: each violated claim with its first reasons, then the count of the others.
 
-    With `traces` an inconclusive one tells how the script ended, where that was not a clean end.
+    With `traces` it tells how tests ended, and an inconclusive one how the script ended, where that was
+    not a clean end.
     """
+    for number, line in enumerate(_tested.told(traces or {})):
+        yield f"  {'' if number else 'tests':<{_LABEL}}{printable(line)}"
     results = document.judgement.claims
     violated = _by_claim(claim for claim in results if claim.status == "violated")
     for name, group in violated.items():
@@ -96,8 +97,17 @@ def render_judgement(
         for recording in document.recordings:
             for pointer in recording.differences[:3]:
                 yield f"  {'':<{_LABEL}}{recording.mode}: the repeats differ at {pointer}"
+        if "sdk_changed" in document.judgement.reasons:
+            yield f"  {'':<{_LABEL}}{_changed(document.conduct)}"
         for line in render_endings(traces or {}):
             yield f"  {'':<{_LABEL}}{printable(line)}"
+
+
+def _changed(conduct: Conduct) -> str:
+    places = [f"{each.name} at {each.file}:{each.line}" for each in conduct.private_writes]
+    names = [*(f"replaced {name}" for name in conduct.changed), *(f"set {place}" for place in places)]
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return printable(", ".join(names[:4]) + more)
 
 
 def render_written(
@@ -218,7 +228,9 @@ def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
 def _listed(label: str, names: list[str]) -> Iterator[str]:
     """Names after a label, wrapped to the terminal."""
     if names:
-        width = max(60, shutil.get_terminal_size((100, 24)).columns)
+        import textwrap  # noqa: PLC0415 (a check prints no lists)
+
+        width = max(60, _columns())
         indent = " " * (_LABEL + 2)
         yield textwrap.fill(
             ", ".join(names),
@@ -249,8 +261,14 @@ def _reasons(results: Iterable[ClaimResult]) -> Iterator[str]:
         yield f"… and {len(shown) - 2} more"
 
 
+def _columns() -> int:
+    import shutil  # noqa: PLC0415 (with what it loads 2 ms, which a check need not spend)
+
+    return shutil.get_terminal_size((100, 24)).columns
+
+
 def _change(finding: Finding) -> str:
-    width = max(24, (shutil.get_terminal_size((100, 24)).columns - _LABEL - _CLAIM) // 3)
+    width = max(24, (_columns() - _LABEL - _CLAIM) // 3)
     sides = [_value(side, width) for side in (finding.before, finding.after)]
     return f"{sides[0]} → {sides[1]}"
 

@@ -12,7 +12,6 @@ can act as the user anyway.
 import hashlib
 import hmac
 import os
-import secrets
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -71,6 +70,8 @@ def _key(path: Path) -> bytes | None:
 
 def _make(path: Path) -> None:
     """Write a new key; whoever comes second uses the first one's."""
+    import secrets  # noqa: PLC0415 (2 ms, once a store)
+
     temporary = path.with_name(f".{_NAME}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,8 @@
 """The command group: lazy commands, suggestions for mistyped ones, errors to exit codes."""
 
-import difflib
 import importlib
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +62,8 @@ class _Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
             close = difflib.get_close_matches(args[0], [*_COMMANDS, *_ALIASES], n=1, cutoff=0.5)
             hint = f" Did you mean `{close[0]}`?" if close else " `agentproof --help` lists them."
             raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
@@ -86,6 +86,8 @@ class _Group(click.Group):
             sys.stdout = None  # the documented way to keep the flush at exit from failing
             ctx.exit(Exit.CANNOT)
         except Exception:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
+            import traceback
+
             traceback.print_exc()
             click.echo("error: this is a bug in agentproof; please report it with the lines above", err=True)
             ctx.exit(Exit.CANNOT)

@@ -173,15 +173,20 @@ def own_reader(
     from .._environment import _wheels
     from ..check import Reader
     from ..source import Sources, read_held_wheel
-    from ..trust import read_revoked
+    from ..trust import read_revoked, read_trust
 
     trust = keyring.own_trust()
     trees: dict[str, tuple[Tree, ...]] = {}
-    if trust_files or checkouts or installed:
-        from .. import _holdings  # may ask git or an interpreter, which a plain check never does
+    for file in trust_files:
+        if ":" not in file:
+            trust |= read_trust(Path(file))
+            continue
+        from .. import _holdings  # 5 ms, and it may ask git, which a plain check never does
 
-        for file in trust_files:
-            trust |= _holdings.trust_argument(file)
+        trust |= _holdings.trust_argument(file)
+    if checkouts or installed:
+        from .. import _holdings  # may ask git or an interpreter
+
         trees["checkouts"] = tuple(_holdings.checkout_tree(text) for text in checkouts)
         trees["installed"] = tuple(_holdings.installed_tree(python) for python in installed)
     if revoked is not None:
