@@ -10,6 +10,7 @@ import builtins
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, get_args, get_origin
 
 import annotated_types
@@ -42,6 +43,10 @@ _SCALARS: Mapping[Any, Callable[[], CoreSchema]] = {  # Any: type expressions
 }
 
 
+_ABOVE: ContextVar[tuple[type[BaseModel], ...]] = ContextVar("_ABOVE", default=())
+"""The types whose fields are being looked at."""
+
+
 class _OtherError(Exception):
     """An annotation that only pydantic understands."""
 
@@ -55,6 +60,17 @@ def build_schema(model: type[BaseModel]) -> CoreSchema | None:
 
 
 def _of_model(model: type[BaseModel]) -> CoreSchema:
+    above = _ABOVE.get()
+    if model in above:
+        raise _OtherError  # it holds itself, which takes references
+    token = _ABOVE.set((*above, model))
+    try:
+        return _of_plain_model(model)
+    finally:
+        _ABOVE.reset(token)
+
+
+def _of_plain_model(model: type[BaseModel]) -> CoreSchema:
     decorators = model.__pydantic_decorators__
     plain = not (decorators.model_validators or decorators.field_validators or decorators.validators)
     if model.model_config != _CONFIG or not plain or model.__pydantic_post_init__ is not None:
