@@ -229,14 +229,10 @@ class _Check:
             if found < needed:
                 text = f"{found} trusted `{role}` by distinct keys and principals; {needed} demanded"
                 return "failed", "threshold", text
-        if trusted:
-            return "passed", None, signers.name_signers(trusted)
-        revoked = any(signer.detail == "revoked" for signer in self.signers)
-        if trust.given or revoked:
-            return "failed", "untrusted", signers.name_signers(self.signers)
-        self.hint = "say whom you trust: --trust FILE, or `agentproof trust add`"
-        who = ", ".join(signer.fingerprint for signer in self.signers)
-        return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
+        outcome = signers.judge_signature(self.signers, trust)
+        if outcome[0] == "not_made":
+            self.hint = "say whom you trust: --trust FILE, or `agentproof trust add`"
+        return outcome
 
     # 4. environment
     def _environment(self, manifest: Manifest) -> Outcome:

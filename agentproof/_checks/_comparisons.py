@@ -13,13 +13,13 @@ from ..models._wire import Sha256
 from ..models.comparison import Comparison
 from ..models.diff import diff
 from ..models.manifest import Manifest
-from ..models.report import CheckName, Report, Signer
+from ..models.report import REQUIRED, CheckName, Report, Signer
 from ..models.statement import build_comparison_statement
 from ..store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 from ._members import at
+from ._reporting import EARLIER, NOT_ASKED, Outcomes, report_on
 from ._reporting import Outcome as CheckOutcome
-from ._reporting import Outcomes, report_on
-from ._signers import judge_signer, name_signers, parse_attestations
+from ._signers import judge_signature, judge_signer, parse_attestations
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
 
     1. The manifest is in its one form; every file is in it, byte for byte.
     2. Each attestation is one good signature over the statement that this comparison gives.
-    3. Each bundle that it rests on is checked like any other, with the reader's trust and sources.
+    3. Each bundle that it rests on, at least one, is checked like any other, with the reader's trust and
+       sources.
     4. The rows are what these bundles give.
 
     Whether anybody trusted signed, and whether each recording is CURRENT, is for the caller to read
@@ -47,25 +48,44 @@ def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
     Raises:
         BundleError: one of the steps failed.
     """
-    if len(bundle.manifest) > MAX_MANIFEST_BYTES:
-        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
-    with at(MANIFEST):
-        comparison = Comparison.from_bytes(bundle.manifest)
-    _hold_members(comparison, bundle)
-    identity = bundle_id(bundle)
-    inside = _split(bundle)
-    recordings = {
-        name: check_bundle(each, reader=reader, label=f"{BUNDLES}{name}") for name, each in inside.items()
-    }
-    for name, checked in recordings.items():
-        if checked.status == "INVALID":
-            failed = next(check for check in checked.report.checks if check.status == "failed")
-            raise BundleError(failed.reason or "invalid", failed.detail, path=f"{BUNDLES}{name}")
-        if name != checked.report.bundle_id:
-            raise BundleError("other_name", "named by another id than its own", path=f"{BUNDLES}{name}")
-    signers = tuple(_signers(bundle, identity, recordings, reader))
-    _hold_rows(comparison, inside)
-    return CheckedComparison(comparison, identity, signers, recordings)
+    return _Check(bundle, reader).run()
+
+
+class _Check:
+    """One check; `step` is the one that is being made."""
+
+    def __init__(self, bundle: Bundle, reader: Reader) -> None:
+        self.bundle = bundle
+        self.reader = reader
+        self.step: CheckName = "members"
+
+    def run(self) -> CheckedComparison:
+        bundle = self.bundle
+        if len(bundle.manifest) > MAX_MANIFEST_BYTES:
+            raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
+        with at(MANIFEST):
+            comparison = Comparison.from_bytes(bundle.manifest)
+        _hold_members(comparison, bundle)
+        inside = _split(bundle)
+        if not inside:
+            raise BundleError("nothing_recorded", "it rests on no recording", path=MANIFEST)
+        recordings = {
+            name: check_bundle(each, reader=self.reader, label=f"{BUNDLES}{name}")
+            for name, each in inside.items()
+        }
+        for name, checked in recordings.items():
+            if checked.status == "INVALID":
+                failed = next(check for check in checked.report.checks if check.status == "failed")
+                self.step = failed.name
+                raise BundleError(failed.reason or "invalid", failed.detail, path=f"{BUNDLES}{name}")
+            if name != checked.report.bundle_id:
+                raise BundleError("other_name", "named by another id than its own", path=f"{BUNDLES}{name}")
+        self.step = "signature"
+        identity = bundle_id(bundle)
+        signers = tuple(_signers(bundle, identity, recordings, self.reader))
+        self.step = "claims"
+        _hold_rows(comparison, inside)
+        return CheckedComparison(comparison, identity, signers, recordings)
 
 
 def _hold_members(comparison: Comparison, bundle: Bundle) -> None:
@@ -95,12 +115,14 @@ def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
             raise BundleError("unlisted", "the format has no place for it", path=path)
         found.setdefault(inside, {})[rest] = data
     split: dict[Sha256, Bundle] = {}
+    named: set[str] = set()
     for name, files in found.items():
         if MANIFEST not in files:
             raise BundleError("no_manifest", f"no {MANIFEST}", path=f"{BUNDLES}{name}")
         with at(f"{BUNDLES}{name}/{MANIFEST}"):
             manifest = Manifest.from_bytes(files[MANIFEST])
         wheel = wheels.get(wheel_place(manifest))
+        named.add(wheel_place(manifest))
         members = {
             path: data
             for path, data in files.items()
@@ -114,6 +136,8 @@ def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
             if path.startswith(ATTESTATIONS)
         }
         split[name] = Bundle(files[MANIFEST], members, attestations)
+    for path in sorted(wheels.keys() - named):
+        raise BundleError("unlisted", "no recording is about it", path=path)
     return split
 
 
@@ -161,40 +185,46 @@ def _hold_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
 
 def report_comparison(bundle: Bundle, *, reader: Reader, label: str) -> Checked:
     """One report on a comparison and all its recordings; one that does not hold is INVALID."""
+    check = _Check(bundle, reader)
     try:
-        found = check_comparison(bundle, reader=reader)
+        found = check.run()
     except BundleError as error:
-        refused = Outcomes(members=("failed", error.reason, str(error)))
+        # What came before it is not told apart: a recording inside may have failed where the whole did not.
+        before = REQUIRED[: REQUIRED.index(check.step)]
+        failed: CheckOutcome = ("failed", error.reason, str(error))
+        refused = Outcomes(**{**dict.fromkeys(before, EARLIER), check.step: failed})
         return Checked(report_on(refused, label=label, identity=bundle_id(bundle)))
     return Checked(_comparison_report(found, reader, label), bundle)
 
 
 def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> Report:
     """One report on a comparison; each check is the worst of its recordings' and of its own."""
-    trusted = [signer for signer in found.signers if signer.principals]
     inner = [checked.report for checked in found.recordings.values()]
-    who = name_signers(found.signers)
-    if trusted:
-        signature: CheckOutcome = ("passed", None, name_signers(trusted))
-    elif reader.trust.given:
-        signature = ("failed", "untrusted", who)
-    else:
-        signature = ("not_made", "no_trust", f"the signature is good; you named nobody to trust: {who}")
     count = len(inner)
     all_of = f"all {count} recordings"
     rows = "; ".join(
         f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
         for row in found.comparison.rows
-    )
+    ).replace("_", " ")
+
+    def worst(name: CheckName, own: CheckOutcome) -> CheckOutcome:
+        return _worst(own, inner, name, count)
+
     outcomes = Outcomes(
         members=("passed", None, f"{len(found.comparison.members)} files match the manifest"),
         encoding=("passed", None, "every file is in its one form"),
-        signature=_worst(signature, inner, "signature", count),
-        environment=_worst(("passed", None, f"{all_of} are pinned"), inner, "environment", count),
-        source=_worst(("passed", None, f"{all_of} are about a wheel that you hold"), inner, "source", count),
-        claims=("passed", None, f"recomputed in {count} recordings, which give: {rows}".replace("_", " ")),
+        signature=worst("signature", judge_signature(found.signers, reader.trust)),
+        environment=worst("environment", ("passed", None, f"{all_of} are pinned")),
+        source=worst("source", ("passed", None, f"{all_of} are about a wheel that you hold")),
+        claims=worst("claims", ("passed", None, f"recomputed in {count} recordings, which give: {rows}")),
+        checkout=worst("checkout", _same_files(all_of)) if reader.checkouts else NOT_ASKED,
+        installed=worst("installed", _same_files(all_of)) if reader.installed else NOT_ASKED,
     )
     return report_on(outcomes, label=label, identity=found.bundle_id, signers=found.signers)
+
+
+def _same_files(all_of: str) -> CheckOutcome:
+    return "passed", None, f"{all_of} are about the files that you hold"
 
 
 def _worst(own: CheckOutcome, inner: Iterable[Report], name: CheckName, count: int) -> CheckOutcome:

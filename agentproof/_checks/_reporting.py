@@ -36,6 +36,9 @@ class Outcomes:
     environment: Outcome | None = None
     source: Outcome | None = None
     claims: Outcome | None = None
+    checkout: Outcome = NOT_ASKED
+    installed: Outcome = NOT_ASKED
+    replay: Outcome = NOT_ASKED
 
 
 def report_on(
@@ -43,7 +46,7 @@ def report_on(
 ) -> Report:
     """The report on something that is no single recording: without target and verdict."""
     results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
-    results += [result_of(name, NOT_ASKED) for name in ON_REQUEST]
+    results += [result_of(name, getattr(outcomes, name)) for name in ON_REQUEST]
     return Report(
         bundle=label,
         status=status_of(results),

@@ -21,6 +21,7 @@ from ..signing import PublicKey, attestation_name, verify_envelope
 from ..store import ATTESTATIONS, Bundle
 from ..trust import Trust
 from ._members import at
+from ._reporting import Outcome
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,18 @@ def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer
         principals=judged.principals,
         detail=judged.reason,
     )
+
+
+def judge_signature(signers: Iterable[Signer], trust: Trust) -> Outcome:
+    """What good signatures of these signers come to for this reader."""
+    made = list(signers)
+    trusted = [signer for signer in made if signer.principals]
+    if trusted:
+        return "passed", None, name_signers(trusted)
+    if trust.given or any(signer.detail == "revoked" for signer in made):
+        return "failed", "untrusted", name_signers(made)
+    who = ", ".join(signer.fingerprint for signer in made)
+    return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
 
 
 def count_distinct(signers: Iterable[Signer]) -> int:

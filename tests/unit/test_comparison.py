@@ -1,9 +1,12 @@
 """Comparisons: what became of a verdict, and a bundle that is checked without running anything."""
 
+from dataclasses import replace
+
 import click
 import pytest
 
-from agentproof._checks._comparisons import check_comparison
+from agentproof._checks._comparisons import check_comparison, report_comparison
+from agentproof._checks._held_trees import Tree
 from agentproof._checks._members import is_comparison
 from agentproof._comparison import (
     Attempt,
@@ -17,7 +20,8 @@ from agentproof.check import Reader
 from agentproof.errors import BundleError
 from agentproof.models.comparison import Comparison
 from agentproof.models.manifest import ClaimResult, Judgement
-from agentproof.store import Bundle, from_zip_bytes, zip_bytes
+from agentproof.store import Bundle, from_zip_bytes, sha256, zip_bytes
+from agentproof.trust import Trust
 from tests import forge
 
 VIOLATED, HOLDS = forge.draft().seal(forge.REPORTER), forge.draft(holds=True).seal(forge.REPORTER)
@@ -114,7 +118,6 @@ def _resigned(comparison: Comparison, bundle: Bundle) -> Bundle:
     """The bundle with another comparison, signed by the same hand over the same recordings."""
     from agentproof import signing  # noqa: PLC0415
     from agentproof.models.statement import build_comparison_statement  # noqa: PLC0415
-    from agentproof.store import sha256  # noqa: PLC0415
 
     recordings = {
         cell.recorded.bundle_id: cell.recorded.evidence_id
@@ -176,3 +179,58 @@ def test_recordings_of_two_scripts_are_no_row() -> None:
     with pytest.raises(BundleError) as caught:
         build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.21.0", other.seal())))])
     assert caught.value.reason == "other_reproduction"
+
+
+def test_a_comparison_of_no_recordings_is_invalid() -> None:
+    _, empty = pack([Series("case", (Attempt("0.20.0", failed="no such"),))], forge.MAINTAINER)
+    report = report_comparison(empty, reader=_reader(), label="x").report
+    assert report.status == "INVALID"
+    assert report.checks[0].reason == "nothing_recorded"
+
+
+def test_a_wheel_that_no_recording_is_about_is_refused() -> None:
+    comparison, bundle = _packed()
+    extra = {"wheels/" + "0" * 64 + "/x-1-py3-none-any.whl": b"PK"}
+    members = {**bundle.members, **extra}
+    shape = comparison.to_shape()
+    shape["members"] = [
+        {"path": path, "sha256": sha256(data), "size": len(data)} for path, data in sorted(members.items())
+    ]
+    lie = _resigned(Comparison.from_shape(shape), Bundle(b"", members, {}))
+    with pytest.raises(BundleError, match="no recording is about it"):
+        check_comparison(lie, reader=_reader())
+
+
+@pytest.mark.parametrize(("same", "status"), [(True, "CURRENT"), (False, "STALE")])
+@pytest.mark.parametrize("where", ["checkouts", "installed"])
+def test_a_comparison_is_compared_with_the_trees_that_were_asked_for(
+    where: str, same: bool, status: str
+) -> None:
+    files = {path: data if same else data + b"# changed" for path, data in forge.WHEEL_FILES.items()}
+    tree = Tree("mine", files, lambda path: sha256(files[path]), sha256)
+    trees = (tree,) if where == "checkouts" else ()
+    reader = replace(_reader(), checkouts=trees, installed=() if trees else (tree,))
+    report = report_comparison(_packed()[1], reader=reader, label="x").report
+    assert report.status == status
+
+
+def test_what_was_not_recomputed_is_not_said_to_be() -> None:
+    reader = replace(_reader(), trust=forge.trust_in(forge.MAINTAINER))
+    report = report_comparison(_packed()[1], reader=reader, label="x").report
+    statuses = {check.name: check.status for check in report.checks}
+    assert report.status == "UNTRUSTED"
+    assert statuses["claims"] == "not_made"
+
+
+def test_a_revoked_signer_is_untrusted_even_where_nobody_is_trusted() -> None:
+    revoked = Trust(revoked=frozenset({forge.MAINTAINER.public.fingerprint}))
+    report = report_comparison(_packed()[1], reader=Reader(trust=revoked), label="x").report
+    assert report.status == "UNTRUSTED"
+
+
+def test_a_bad_signature_is_a_failure_of_the_signature() -> None:
+    _, bundle = _packed()
+    (name,) = bundle.attestations
+    broken = Bundle(bundle.manifest, bundle.members, {name: bundle.attestations[name][:-20]})
+    report = report_comparison(broken, reader=_reader(), label="x").report
+    assert [check.name for check in report.checks if check.status == "failed"] == ["signature"]
