@@ -2,12 +2,15 @@
 
 Rule: (1) a tool that needs approval for a call runs it only if the state that the run, or a run
 around it, was resumed from held an approval for it: by that state's own operations, or in the JSON
-or result that it was made from; (2) a call whose last decision there was a rejection does not run;
+or result that it was made from. Where the SDK was seen to ask the tool's `needs_approval` callback for
+the call, its last answer before the start says whether approval was needed: such a callback may have a
+memory, so nobody else's asking counts; (2) a call whose last decision there was a rejection does not run;
 (3) a function call whose last decision there was an approval runs once the state is resumed, if that
 run returns: in it, in a run inside it, or in an earlier run of the same state; and it is not asked
 for again. A call id that the model gave again in the meantime is another call. Left out: runs under
 a context that carries approvals of its own (a RunContextWrapper, or one that the script decided on),
-tools with an approval callback (shell, apply_patch, custom tools), calls that a tool's input
+tools with an approval callback of another kind (shell, apply_patch, custom tools), calls whose callback
+raised or answered differently for one id that the model gave more than once, calls that a tool's input
 guardrail looked at, calls on whose tool a sticky decision the other way followed, and calls that the
 state said were executed when it was born.
 
@@ -20,17 +23,17 @@ From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487 (3
 
 from collections.abc import Iterator
 
-from ..models.events import ContextDecided, Event, GuardrailRan, StateDecided, ToolStarted
+from ..models.events import ApprovalAsked, ContextDecided, Event, GuardrailRan, StateDecided, ToolStarted
 from ..models.manifest import Finding
 from ._approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ._evidence import Evidence, View
 from ._items import call_id_of
 from ._outcome import Outcome, Scope, outcome
-from ._runs import Run
+from ._runs import Run, times_asked
 from ._states import StateLine
 
 NAME = "approval-respected"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "models", "runs", "states"})
 
@@ -55,7 +58,9 @@ def _starts(view: View) -> Iterator[Finding | None]:
             continue
         lines = [view.states[o.started.state] for o in run.owners() if o.started.state is not None]
         for start in run.tools_started():
-            if start.needs_approval is not True or start.tool_kind not in _KINDS or start.call_id is None:
+            if start.tool_kind not in _KINDS or start.call_id is None:
+                continue
+            if not _needed_approval(start, run, view):
                 continue
             held = [
                 holds_approval(line, view, tool=start.tool, call_id=start.call_id, by=start) for line in lines
@@ -71,6 +76,32 @@ def _starts(view: View) -> Iterator[Finding | None]:
                     tool=start.tool,
                     call_id=start.call_id,
                 )
+
+
+def _needed_approval(start: ToolStarted, run: Run, view: View) -> bool:
+    """Whether the tool needed approval for this call: by the SDK's own asking in this run, else in those that
+    it continues, else as the tool declares it. False where that is not known."""
+    earlier = [one for top in view.lineage.before(run.top()) for one in top.tree()]
+    for runs in ([run], earlier):
+        asked = [event for one in runs for event in _asked_for(start, one, view)]
+        if not asked:
+            continue
+        if len({event.answer for event in asked}) > 1 and times_asked(runs, start.call_id or "") > 1:
+            return False
+        return max(asked, key=lambda event: event.seq).answer is True
+    return start.needs_approval is True
+
+
+def _asked_for(start: ToolStarted, run: Run, view: View) -> list[ApprovalAsked]:
+    """What the tool's callback was asked for the call in this run, before it started."""
+    return [
+        event
+        for event in run.events
+        if isinstance(event, ApprovalAsked)
+        and event.call_id == start.call_id
+        and event.tool in (None, start.tool)
+        and view.happens_before(event, start)
+    ]
 
 
 def _resumptions(run: Run) -> list[Event]:

@@ -107,6 +107,76 @@ def test_a_tool_with_an_approval_callback_is_not_judged() -> None:
     assert evaluate(RULE, script.exit()).status == "not_observed"
 
 
+def _asks(script: Script, run: str, answer: bool | None, call_id: str = "call_1", **fields: object) -> None:
+    script.add("approval.asked", run=run, tool="pay", call_id=call_id, answer=answer, **fields)
+
+
+def _ran_after(*answers: bool | None, declared: bool | None = True) -> Script:
+    """One call for which the SDK was given these answers, then the tool's start."""
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    for answer in answers:
+        _asks(script, run, answer)
+    script.tool(run, needs_approval=declared)
+    script.end(run)
+    return script.exit()
+
+
+@pytest.mark.parametrize("declared", [True, None], ids=["asked a second time", "asked once"])
+def test_what_the_sdk_was_told_by_a_callback_with_a_memory_decides(declared: bool | None) -> None:
+    assert evaluate(RULE, _ran_after(False, declared=declared)).status == "not_observed"
+    assert told(RULE, _ran_after(False, True, declared=declared)) == [
+        "tool pay ran for call_1, which needs approval; no state was resumed"
+    ]
+
+
+def test_a_callback_that_told_the_sdk_yes_is_believed_over_a_later_no() -> None:
+    assert evaluate(RULE, _ran_after(True, declared=False)).status == "violated"
+
+
+def test_a_callback_that_raised_leaves_the_call_unjudged() -> None:
+    assert evaluate(RULE, _ran_after(None)).status == "not_observed"
+
+
+def test_two_calls_of_one_id_with_two_answers_are_not_judged() -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call(), function_call())
+    _asks(script, run, False)
+    _asks(script, run, True)
+    script.tool(run, needs_approval=True)
+    script.end(run, waits_for=["call_1"])
+    assert evaluate(RULE, script.exit()).status == "not_observed"
+
+
+def test_an_answer_for_another_call_or_after_the_start_says_nothing() -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    _asks(script, run, False, "call_2")
+    script.tool(run, needs_approval=True)
+    _asks(script, run, False)
+    script.end(run)
+    assert evaluate(RULE, script.exit()).status == "violated"
+
+
+@pytest.mark.parametrize("again", [None, True, False], ids=["not again", "again yes", "again no"])
+def test_a_resumed_run_goes_by_its_own_asking_else_by_the_one_that_paused(again: bool | None) -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    _asks(script, run, True)
+    state = script.made(script.end(run, waits_for=["call_1"]), state_json())
+    resumed = script.run(state=state)
+    if again is not None:
+        _asks(script, resumed, again)
+    script.tool(resumed)
+    script.end(resumed)
+    outcome = evaluate(RULE, script.exit())
+    assert outcome.status == ("not_observed" if again is False else "violated")
+
+
 def test_a_state_of_unknown_origin_is_not_judged() -> None:
     script = Script()
     script.now["S9"] = state_json()
