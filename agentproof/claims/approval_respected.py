@@ -93,13 +93,15 @@ def _needed_approval(start: ToolStarted, run: Run, view: View) -> bool:
 
 
 def _asked_for(start: ToolStarted, run: Run, view: View) -> list[ApprovalAsked]:
-    """What the tool's callback was asked for the call in this run, before it started."""
+    """What the tool's callback was asked for the call in this run, before it started.
+
+    By the call's id alone: inside of an agent as a tool the SDK's context names that tool.
+    """
     return [
         event
         for event in run.events
         if isinstance(event, ApprovalAsked)
         and event.call_id == start.call_id
-        and event.tool in (None, start.tool)
         and view.happens_before(event, start)
     ]
 

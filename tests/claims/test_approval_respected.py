@@ -108,7 +108,8 @@ def test_a_tool_with_an_approval_callback_is_not_judged() -> None:
 
 
 def _asks(script: Script, run: str, answer: bool | None, call_id: str = "call_1", **fields: object) -> None:
-    script.add("approval.asked", run=run, tool="pay", call_id=call_id, answer=answer, **fields)
+    # The name is that of an agent as a tool around the run, where there is one.
+    script.add("approval.asked", run=run, tool="ask", call_id=call_id, answer=answer, **fields)
 
 
 def _ran_after(*answers: bool | None, declared: bool | None = True) -> Script:
