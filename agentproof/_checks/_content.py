@@ -103,7 +103,9 @@ def compare_authored(
 def tree_difference(manifest: Manifest, found: "TreeComparison") -> Difference:
     """What differs between the wheel and a tree of the reader's."""
     listed = ", ".join(found.differing[:20]) + (" …" if len(found.differing) > 20 else "")
-    yours = f"{len(found.differing)} files differ: {listed}" if found.differing else "none of its files"
+    yours = f"{len(found.differing)} files differ: {listed}"
+    if not found.same and all(each.endswith(" (only in the wheel)") for each in found.differing):
+        yours = f"holds none of its files: does {manifest.target.name} lie there?"
     return Difference(
         what=f"files of {manifest.target.wheel} against {found.label}"[:4096],
         bundle=f"{manifest.target.name} {manifest.target.version}, {manifest.target.sha256}",

@@ -132,3 +132,11 @@ def test_a_commit_that_the_recorder_states_otherwise_is_said() -> None:
     draft.manifest["target"]["origin"] = {"kind": "checkout", "commit": "e" * 40}
     report = check_bundle(draft.seal(), reader=Reader(trust=TRUST, checkouts=(_revision(),))).report
     assert "the recorder says eeeeeeeeeeee" in next(c.detail for c in report.checks if c.name == "checkout")
+
+
+def test_a_directory_that_holds_nothing_of_the_wheel_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    reader = Reader(checkouts=(directory_tree(tmp_path, label="there"),))
+    report = check_bundle(forge.draft().seal(), reader=reader).report
+    assert report.status == "STALE"
+    assert report.differences[0].yours == "holds none of its files: does openai-agents lie there?"
