@@ -87,9 +87,10 @@ def _obvious_entry(directory: Path) -> str:
     if len(scripts) == 1:
         return scripts[0]
     held = f" (it holds {', '.join(scripts[:6])}{' …' if len(scripts) > 6 else ''})" if scripts else ""
+    tests = [str(directory / name) for name in scripts if _is_test_file(directory / name)]
     raise UsageError(
         f"{directory} does not say what to run: it has neither {' nor '.join(ENTRIES)}{held}",
-        hint="name it: --entry FILE, or --entry FILE::TEST",
+        hint=f"for its tests name their files: {' '.join(tests[:3])}" if tests else "name it: --entry FILE",
     )
 
 

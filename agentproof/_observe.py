@@ -23,7 +23,6 @@ from ._secrets import Wanted, find_secrets, host_secrets, patterns
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
 from .models.manifest import Isolation, Manifest
-from .models.trace import Trace
 
 _MAX_SCRIPT = 4 * 2**20
 
@@ -169,9 +168,6 @@ def observe(
         run.repeats,
     )
     story.done("ran", _ran_line(assembled.manifest, seconds))
-    if source.tests:
-        for number, line in enumerate(_tested.told(_first_trace(assembled))):
-            story.done("" if number else "tests", line)
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
@@ -185,11 +181,6 @@ def _hold_tests_ran(reproduction: Reproduction, run: _runner.Run) -> None:
             error = _tested.refusal(raw.events, root=source.root, tests=source.tests)
             if error is not None:
                 raise error
-
-
-def _first_trace(assembled: Assembled) -> Trace:
-    first = assembled.manifest.recordings[0]
-    return Trace.from_bytes(assembled.bundle.members[first.trace])
 
 
 def refuse_secrets(assembled: Assembled, conditions: Conditions) -> None:

@@ -4,15 +4,16 @@ import ast
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .errors import AgentproofError, CannotDoError, UsageError
 from .models.events import TestEnded, TestStarted
-from .models.trace import Trace
+from .models.trace import Mode, Trace
 
 _SHOWN: Final = 12
-_ORDER: Final = ("passed", "failed", "error", "xfailed", "xpassed", "skipped")
+_ORDER: Final = ("passed", "failed", "error", "xfailed", "xpassed", "skipped", "did not end")
 
 
 def refusal(
@@ -29,7 +30,9 @@ def refusal(
     named = ", ".join(tests)
     match event.get("why"):
         case "not_found":
-            return UsageError(f"{_first_line(detail)}: pytest knows no such test", hint=_like(root, tests))
+            # pytest leaves out what is in brackets.
+            name = tests[0] if len(tests) == 1 else detail.partition("\n")[0].removeprefix("not found: ")
+            return UsageError(f"{name}: pytest knows no such test", hint=_like(root, tests))
         case "none":
             return UsageError(
                 f"{named}: pytest found no test there",
@@ -42,15 +45,18 @@ def refusal(
             )
         case "usage":
             return UsageError(
-                f"{named}: pytest does not accept its configuration: {detail}",
+                f"{named}: pytest does not accept its configuration: {_complaint(detail)}",
                 hint="a plugin may be missing: install it with --with, as in --with pytest-asyncio",
             )
         case _:
             return CannotDoError(f"{named}: pytest itself failed: {detail}")
 
 
-def _first_line(detail: str) -> str:
-    return detail.partition("\n")[0].removeprefix("not found: ")
+def _complaint(detail: str) -> str:
+    """What argparse says, without the usage and the places around it."""
+    said = detail.partition(": error: ")[2] or detail
+    lines = (line.strip() for line in said.splitlines())
+    return "; ".join(line for line in lines if line and not line.startswith("rootdir:"))
 
 
 def _like(root: Path, tests: Sequence[str]) -> str | None:
@@ -64,7 +70,7 @@ def _like(root: Path, tests: Sequence[str]) -> str | None:
         return "without the part in brackets all of its cases are run, and the recording names them"
     shown = list(dict.fromkeys(close or held))
     more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
-    return f"there is {', '.join(shown[:6])}{more}" if shown else None
+    return f"there {'is' if len(shown) == 1 else 'are'} {', '.join(shown[:6])}{more}" if shown else None
 
 
 def _defined(path: Path) -> Iterator[str]:
@@ -84,22 +90,41 @@ def _defined(path: Path) -> Iterator[str]:
                     yield f"{node.name}::{inner.name}"
 
 
-def told(trace: Trace) -> Iterator[str]:
-    """How many tests ended how, then each one that did not pass."""
-    ended = [event for event in trace.events if isinstance(event, TestEnded)]
-    names = {event.test for event in ended}
-    open_ones = [e.test for e in trace.events if isinstance(e, TestStarted) and e.test not in names]
-    counts = Counter(event.outcome for event in ended)
-    parts = [f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome]]
-    if open_ones:
-        parts.append(f"{len(open_ones)} did not end")
-    yield ", ".join(parts) or "none was run"
-    others = [event for event in ended if event.outcome != "passed"]
-    lines = [f"{event.outcome:<8} {event.test}{_why(event)}" for event in others]
-    lines += [f"{'no end':<8} {test}" for test in open_ones]
+def told(traces: Mapping[Mode, Trace]) -> Iterator[str]:
+    """How many tests ended how, then each one that did not pass; then what another mode ended otherwise."""
+    found = {mode: ended for mode, trace in traces.items() if (ended := _ended(trace))}
+    first: Mapping[str, _Ended] = next(iter(found.values()), {})
+    if not first:
+        return
+    counts = Counter(each.outcome for each in first.values())
+    yield ", ".join(f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome])
+    lines = [each.line for each in first.values() if each.outcome != "passed"]
+    for mode, others in found.items():
+        lines += [
+            f"{other.line} ({mode})"
+            for test, other in others.items()
+            if test not in first or other.outcome != first[test].outcome
+        ]
     yield from lines[:_SHOWN]
     if len(lines) > _SHOWN:
         yield f"… and {len(lines) - _SHOWN} more"
+
+
+@dataclass(frozen=True)
+class _Ended:
+    outcome: str
+    line: str
+
+
+def _ended(trace: Trace) -> dict[str, _Ended]:
+    """How each test ended, in order; one that began and did not end was stopped with the process."""
+    found: dict[str, _Ended] = {}
+    for event in trace.events:
+        if isinstance(event, TestStarted):
+            found[event.test] = _Ended("did not end", f"no end   {event.test}")
+        elif isinstance(event, TestEnded):
+            found[event.test] = _Ended(event.outcome, f"{event.outcome:<8} {event.test}{_why(event)}")
+    return found
 
 
 def _why(event: TestEnded) -> str:

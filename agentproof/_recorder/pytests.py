@@ -149,14 +149,15 @@ class _Reporter:
             self._refuse("deselected" if self._deselected else "none", str(self._deselected))
 
     def _maybe_refused(self, error: Optional[BaseException]) -> None:
-        if type(error).__name__ == "UsageError" and error is not None:
+        # A file that was skipped as a whole or could not be imported has no such test either.
+        if type(error).__name__ == "UsageError" and error is not None and not self._began_any:
             said = "\n".join(str(each) for each in error.args)
             known = "not found: " in said
             self._refuse("not_found" if known else "usage", said)
 
     @guarded("tests")
     def _refuse(self, why: str, detail: str) -> None:
-        detail = detail.replace(os.path.join(self._plan.root, ""), "").strip()
+        detail = detail.replace(os.path.join(self._plan.root, ""), "").replace(self._plan.root, ".").strip()
         journal().emit("tests.refused", {"why": why, "detail": text(detail, 2000)})
 
     @guarded("tests")
