@@ -84,19 +84,26 @@ def _wire_types(root: type[Wire] = Wire) -> Iterator[type[Wire]]:
         yield from _wire_types(each)
 
 
-def _without_notes(part: Any, definitions: dict[str, Any]) -> Any:  # Any: a part of a core schema
-    """A core schema without what pydantic notes for itself, and with every reference filled in."""
+def _without_notes(part: Any, definitions: dict[str, Any], above: tuple[str, ...] = ()) -> Any:
+    """A core schema without what pydantic notes for itself; each reference filled in, but in itself.
+
+    Any: parts of core schemas.
+    """
     if isinstance(part, list):
-        return [_without_notes(item, definitions) for item in part]
+        return [_without_notes(item, definitions, above) for item in part]
     if not isinstance(part, dict):
         return part
     if part.get("type") == "definitions":
-        definitions = {each["ref"]: each for each in part["definitions"]}
-        return _without_notes(part["schema"], definitions)
+        return _without_notes(part["schema"], {each["ref"]: each for each in part["definitions"]}, above)
     if part.get("type") == "definition-ref":
-        return _without_notes(definitions[part["schema_ref"]], definitions)
+        reference = part["schema_ref"]
+        if reference in above:
+            return definitions[reference]["cls"]
+        return _without_notes(definitions[reference], definitions, (*above, reference))
     return {
-        key: _without_notes(item, definitions) for key, item in part.items() if key not in {"metadata", "ref"}
+        key: _without_notes(item, definitions, above)
+        for key, item in part.items()
+        if key not in {"metadata", "ref"}
     }
 
 
