@@ -5,6 +5,7 @@ A function that another one of the reproduction calls is left out: what counts h
 the event loop or a thread called. Standard library only.
 """
 
+import inspect
 import os
 import sys
 import threading
@@ -137,6 +138,7 @@ def _on_start(code: CodeType, offset: int) -> Any:
 
 def _arguments(code: CodeType, frame: Any) -> Dict[str, Any]:
     count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     held = frame.f_locals
     return {name: encode(held[name]) for name in code.co_varnames[:count] if name in held and name != "self"}
 

@@ -241,13 +241,18 @@ def _key(key: Any) -> str:
     return json.dumps(encode(key), sort_keys=True)
 
 
-def failure(error: BaseException) -> Dict[str, Any]:
+_MOST_CAUSES = 3
+
+
+def failure(error: BaseException, depth: int = 0) -> Dict[str, Any]:
     """An exception as a `Failure` of the event vocabulary, without `data`."""
     kind = type(error)
     found: Dict[str, Any] = {"type": class_name(kind), "message": _message(error)}
     bases = [class_name(base) for base in kind.__mro__[1:] if base is not object]
     if bases:
         found["bases"] = bases
+    if error.__cause__ is not None and depth < _MOST_CAUSES:
+        found["cause"] = failure(error.__cause__, depth + 1)
     return found
 
 

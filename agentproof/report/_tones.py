@@ -17,6 +17,7 @@ from ..models.events import (
     ModelCalled,
     ModelFailed,
     ModelLeft,
+    ModelOffered,
     NetworkRefused,
     RecorderFailed,
     ResultObserved,
@@ -38,6 +39,7 @@ from ..models.events import (
     ToolEnded,
     ToolReported,
     ToolStarted,
+    TraceEnded,
 )
 
 Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "failure"]
@@ -56,6 +58,7 @@ _TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
             BodyStarted,
             BodyReturned,
             HookCalled,
+            ModelOffered,
             RunTaskEnded,
             SdkImported,
             SpanEnded,
@@ -63,6 +66,7 @@ _TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
             StreamBegan,
             StreamEnded,
             StreamItem,
+            TraceEnded,
         ),
     ),
 )

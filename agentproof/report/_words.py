@@ -23,6 +23,7 @@ from ..models.events import (
     ModelCalled,
     ModelFailed,
     ModelLeft,
+    ModelOffered,
     NetworkRefused,
     ProbeChecked,
     ProbeObserved,
@@ -52,6 +53,7 @@ from ..models.events import (
     ToolEnded,
     ToolReported,
     ToolStarted,
+    TraceEnded,
 )
 from ._items import describe_call, describe_failure, describe_items, for_call, listed
 from ._text import one_line, value_text
@@ -274,6 +276,22 @@ def _(event: SpanEnded) -> str:
     name = f" {event.name}" if event.name else ""
     error = f": {value_text(event.error, 80)}" if event.error is not None else ""
     return f"span {event.span_type}{name} ends{error}"
+
+
+@_say.register
+def _(event: TraceEnded) -> str:
+    return f"trace{f' {event.name}' if event.name else ''} ends"
+
+
+@_say.register
+def _(event: ModelOffered) -> str:
+    parts = [
+        f"{len(found)} {what}{'s' if len(found) != 1 else ''}"
+        for found, what in ((event.tools, "tool"), (event.handoffs, "handoff"))
+        if isinstance(found, list) and found
+    ]
+    parts += ["an output schema"] if event.output_schema is not None else []
+    return f"the model is offered {', '.join(parts)}"
 
 
 # States, sessions, streams

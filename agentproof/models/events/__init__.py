@@ -17,6 +17,7 @@ from .runs import (
     ModelCalled,
     ModelFailed,
     ModelLeft,
+    ModelOffered,
     ResultObserved,
     RunEnded,
     RunStarted,
@@ -55,7 +56,7 @@ from .tools import (
     ToolReported,
     ToolStarted,
 )
-from .tracing import SpanEnded
+from .tracing import SpanEnded, TraceEnded
 
 AnyEvent = Annotated[
     ApprovalAsked
@@ -71,6 +72,7 @@ AnyEvent = Annotated[
     | ModelCalled
     | ModelFailed
     | ModelLeft
+    | ModelOffered
     | NetworkRefused
     | ProbeChecked
     | ProbeObserved
@@ -101,7 +103,8 @@ AnyEvent = Annotated[
     | TestStarted
     | ToolEnded
     | ToolReported
-    | ToolStarted,
+    | ToolStarted
+    | TraceEnded,
     Field(discriminator="kind"),
 ]
 
@@ -125,6 +128,7 @@ __all__ = [
     "ModelCalled",
     "ModelFailed",
     "ModelLeft",
+    "ModelOffered",
     "Moment",
     "NetworkRefused",
     "ProbeChecked",
@@ -157,4 +161,5 @@ __all__ = [
     "ToolEnded",
     "ToolReported",
     "ToolStarted",
+    "TraceEnded",
 ]

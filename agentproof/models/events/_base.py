@@ -12,7 +12,7 @@ Seq = Annotated[int, Field(ge=1, le=2**53 - 1)]
 
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
 """A name for one object of the observed program, numbered by first appearance in canonical order:
-R run, S state, Q result, M model call, D session, F frame, P process."""
+R run, S state, Q result, M model call, D session, F frame, P process, T span, W trace."""
 
 StateDigest = Sha256
 """The digest of a member under `states/`."""
@@ -50,3 +50,6 @@ class Failure(Wire):
 
     data: Value | None = None
     """What the SDK attached to it (run data, guardrail result)."""
+
+    cause: "Failure | None" = None
+    """What it was raised from."""

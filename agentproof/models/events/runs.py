@@ -95,6 +95,16 @@ class RunTaskEnded(Event):
     error: Failure | None = None
 
 
+class ModelOffered(Event):
+    """What the model is offered by the calls of a run from here on: told once, until it changes."""
+
+    kind: Literal["model.offered"]
+    tools: Value | None = None
+    """`[{"name", "kind", "description", "schema", "strict", "config"}, …]`, as far as they are set."""
+    handoffs: Value | None = None
+    output_schema: Value | None = None
+
+
 class ModelCalled(Event):
     """The SDK asks the model."""
 

@@ -3,6 +3,7 @@
 Only attributes are read; what a release does not have is left out.
 """
 
+import json
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -157,6 +158,9 @@ def guardrails(holder: Any) -> Dict[str, Any]:
         found = getattr(holder, name, None)
         if isinstance(found, list):
             lists[kind] = [guardrail(each) for each in found]
+            if kind.startswith("tool_"):
+                # The SDK appends them as its tools come to their ends, side by side: not an order of its own.
+                lists[kind].sort(key=lambda each: json.dumps(each, sort_keys=True))
     return lists
 
 

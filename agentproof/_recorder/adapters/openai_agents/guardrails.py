@@ -7,10 +7,10 @@ import inspect
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ...events import guarded, journal
+from ...events import guarded, journal, run
 from ...patching import hide, is_coroutine_function, patch, replace_everywhere
 from ...values import encode, optional_text
-from . import facts
+from . import facts, tools
 
 
 def _guardrail(kind: str) -> Any:
@@ -85,8 +85,9 @@ def _asking(original: Any) -> Any:
 def _asked(args: Tuple[Any, ...], answer: Any, error: Optional[BaseException]) -> None:
     context = args[0] if args else None
     call_id = args[2] if len(args) > 2 else None
+    name = tools.calls_of(run.get()).name_of(call_id)
     fields: Dict[str, Any] = {
-        "tool": optional_text(getattr(context, "tool_name", None)),
+        "tool": optional_text(getattr(context, "tool_name", None)) or optional_text(name),
         "call_id": optional_text(call_id),
         "arguments": encode(args[1]) if len(args) > 1 else None,
         "answer": answer if isinstance(answer, bool) else None,

@@ -10,14 +10,15 @@
 import contextlib
 import contextvars
 import inspect
+import json
 import sys
-from typing import Any, AsyncIterator, Dict, List, Optional, Tuple
+from typing import Any, AsyncIterator, Dict, List, Optional, Set, Tuple
 
 from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, is_coroutine_function, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts, tool_bodies, tools
+from . import facts, offers, tool_bodies, tools
 
 _PARAMETERS = (
     "system_instructions",
@@ -54,6 +55,7 @@ def _request(model: Any, streamed: bool, args: Tuple[Any, ...], kwargs: Dict[str
         "settings": facts.settings(given.get("model_settings")),
         "output_type": None if schema is None else _schema_name(schema),
     }
+    fields["offer"] = offers.of(given.get("tools"), given.get("handoffs"), schema)
     for name in ("previous_response_id", "conversation_id"):
         fields[name] = optional_text(given.get(name))
     if given.get("prompt") is not None:
@@ -65,9 +67,24 @@ def _request(model: Any, streamed: bool, args: Tuple[Any, ...], kwargs: Dict[str
 def _called(fields: Optional[Dict[str, Any]]) -> Optional[Dict[str, str]]:
     if fields is None:
         return None
+    offer = fields.pop("offer", None)
+    if offer:
+        _offered(offer)
     journal().emit("model.called", fields)
     call: Dict[str, str] = fields["call"]
     return call
+
+
+_told: Set[Tuple[str, str]] = set()
+"""What was offered, by run: told once, since each call of a run offers the same again."""
+
+
+def _offered(offer: Dict[str, Any]) -> None:
+    of_run = current_run.get()
+    key = of_run["$label"] if of_run else "", json.dumps(offer, sort_keys=True)
+    if key not in _told:
+        _told.add(key)
+        journal().emit("model.offered", offer)
 
 
 def _filters(handoffs: Any) -> List[str]:

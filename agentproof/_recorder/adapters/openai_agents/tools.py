@@ -113,7 +113,8 @@ def needs_approval(tool: Any, context: Any, arguments: Any, call_id: Optional[st
     if not callable(declared) or not isinstance(arguments, str):
         return None
     try:
-        parsed = json.loads(arguments) if arguments else {}
+        # A custom tool's input is the text itself.
+        parsed = arguments if kind_of(tool) == "custom" else json.loads(arguments) if arguments else {}
     except ValueError:
         return None
     return _ask(lambda: declared(context, parsed, call_id))
@@ -156,13 +157,21 @@ class Calls:
     def __init__(self) -> None:
         self._waiting: Dict[str, List[Any]] = {}
         self._started: Dict[str, List[str]] = {}
+        self._names: Dict[str, str] = {}
 
     def asked(self, items: Any) -> None:
         """The model answered with these items."""
         for each in items if isinstance(items, list) else ():
             family = _FAMILIES.get(str(facts.read(each, "type")))
+            call, name = facts.call_id_of(each), optional_text(facts.read(each, "name")) or family
+            if call is not None and name is not None:
+                self._names[call] = name
             if family is not None:
                 self._waiting.setdefault(family, []).append(each)
+
+    def name_of(self, call_id: Any) -> Optional[str]:
+        """The tool that a call of this run asks for."""
+        return self._names.get(call_id)
 
     def resumed(self, state: Any) -> None:
         """The run goes on from this state's JSON."""
