@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ._named import ENTRIES
 from .errors import CannotDoError, UsageError
 from .models.manifest import Manifest
 
@@ -57,7 +58,7 @@ def place_for(document: Manifest, *, script: Path, output: Path | None, root: Pa
     store = store_above(script, root=root)
     version = version_label(document)
     if store is None:
-        name = case_name(document.reproduction.title, script, tests=document.reproduction.tests)
+        name = case_name(document.reproduction.title, script, root=root, tests=document.reproduction.tests)
         return Place(archive=Path(f"{name}-{version}{SUFFIX}"), directory=None, wheels=None)
     case = _root(script, root)
     return Place(
@@ -81,11 +82,16 @@ def version_label(document: Manifest) -> str:
     return label if tag == STORE_PYTHON else f"{label}-{tag}"
 
 
-def case_name(title: str | None, script: Path, *, tests: Sequence[str] = ()) -> str:
-    """A name for a case outside of any store: from its title, else from its tests, else from its file."""
+def case_name(
+    title: str | None, script: Path, *, root: Path | None = None, tests: Sequence[str] = ()
+) -> str:
+    """A name for a case outside of any store: from its title, else its tests, its directory or its file."""
     if title is None and tests:
         return tests_name(tests)
-    return _slug(title or script.stem)[:_LONGEST] or "reproduction"
+    name = script.stem
+    if root is not None:
+        name = root.resolve().name if script.name in ENTRIES else f"{root.resolve().name} {name}"
+    return _slug(title or name)[:_LONGEST] or "reproduction"
 
 
 def tests_name(tests: Sequence[str]) -> str:
