@@ -41,6 +41,11 @@ class View:
         return self.events[seq - 1]
 
     @cached_property
+    def is_parallel(self) -> bool:
+        """Whether some events have no order; else the canonical order is the only one."""
+        return any(event.after is not None for event in self.events)
+
+    @cached_property
     def order(self) -> Order:
         return Order(self.events)
 

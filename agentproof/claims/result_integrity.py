@@ -2,7 +2,9 @@
 
 Rule: the final output, the items, the interruptions, the guardrail lists and the usage of a result are the
 same whenever it is looked at later. Left out: streams that the consumer left or cancelled; usage where a
-run context was passed on by the script, which counts on purpose; and what changed after a run was resumed
+run context was passed on by the script, which counts on purpose; the inside of objects that are the
+script's own and that it may go on changing (a tool's output or a final output that is no text or number,
+a guardrail's information); and what changed after a run was resumed
 from a state made from that very result, or from one that it continues.
 
 Sites: results that were still used later (a state was made from them, or they were seen changed).
@@ -19,10 +21,11 @@ from ..models.events import ResultObserved, StateMade
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._outcome import Outcome, Scope, outcome, short
+from ._owned import is_scripts_own
 from ._runs import Run
 
 NAME = "result-integrity"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"results", "runs"})
 
@@ -58,6 +61,8 @@ def _violations(looks: list[ResultObserved], view: View) -> Iterator[Finding]:
     for look in looks:
         for change in diff(look.before, look.now):
             if (look.result, change.pointer) in told or (shared and change.pointer.startswith("/usage")):
+                continue
+            if is_scripts_own(change, look.before, look.now):
                 continue
             told.add((look.result, change.pointer))
             sides = {}

@@ -2,7 +2,9 @@
 
 Rule: between two looks at a state that the script holds, its JSON stays the same unless the script
 decided, restored or resumed that very state in between. Left out: the caller's own context object,
-the trace's ids, the schema version, and the marker that `to_json()` itself sets; and a state from the
+the trace's ids, the schema version, and the marker that `to_json()` itself sets; the inside of objects
+that are the script's own and that it may go on changing (a tool's output that is no text or number, a
+guardrail's information, the input items that the caller gave); and a state from the
 moment that a run resumed from it has returned, for the result of that run may go on using it. A change
 counts as the state's own when one of its operations or runs may have overlapped with it, whatever the
 order in which the trace lists parallel events.
@@ -17,7 +19,7 @@ seen on 0.22.0 and 0.24.0).
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..models.events import (
     Event,
@@ -30,12 +32,14 @@ from ..models.events import (
 )
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
+from ._items import call_id_of, items_of
 from ._outcome import Outcome, Scope, outcome, sides
+from ._owned import is_scripts_own
 from ._runs import Run
 from ._states import StateLine
 
 NAME = "state-integrity"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"states", "runs"})
 
@@ -77,6 +81,7 @@ def _is_own(event: Event, line: StateLine, view: View) -> bool:
 
 def _violations(line: StateLine, view: View) -> Iterator[Finding]:
     told: set[str] = set()
+    types = _output_types(line)
     for look in line.observed:
         if look.seq > _spent(line):
             break
@@ -85,6 +90,9 @@ def _violations(line: StateLine, view: View) -> Iterator[Finding]:
             continue
         for change in view.changes(look.before, look.snapshot):
             if change.pointer in told:
+                continue
+            sides_seen = view.comparable(look.before), view.comparable(look.snapshot)
+            if is_scripts_own(change, *sides_seen, types):
                 continue
             told.add(change.pointer)
             yield Finding(
@@ -95,6 +103,17 @@ def _violations(line: StateLine, view: View) -> Iterator[Finding]:
                 subject=_name(cause, view),
                 **sides(change),
             )
+
+
+def _output_types(line: StateLine) -> dict[str, str]:
+    """The Python types of the tool outputs that the state held, by call id: its JSON may not tell them."""
+    told = [*line.decisions, *line.serialised, *([line.birth] if line.birth is not None else [])]
+    found = (item for event in told for item in items_of(event.live))
+    return {
+        call: item["output_type"]
+        for item in found
+        if (call := call_id_of(item)) is not None and isinstance(item.get("output_type"), str)
+    }
 
 
 def _has_own_cause(line: StateLine, look: StateObserved, cause: Event | None, view: View) -> bool:
@@ -136,12 +155,25 @@ def _look_before(line: StateLine, look: StateObserved) -> Event | None:
 
 def _cause(look: StateObserved, view: View) -> Event | None:
     """The operation that this look belongs to: the states are looked at just after a decision, a restore
-    or the making of a state, and just before the end of a run is written down."""
+    or the making of a state, and just before the end of a run is written down.
+
+    Just after an operation its own state is not looked at, for the operation itself says how it left it; so
+    a look that shows that very state changed came just before the next operation, and belongs to none.
+    """
     if look.moment == "run_end":
         return _beside(look, view, step=1, kinds=(RunEnded,))
-    if look.moment in ("decision", "restore"):
-        return _beside(look, view, step=-1, kinds=(StateDecided, StateMade, StateRestored))
-    return None
+    match _beside(look, view, step=-1, kinds=_LOOKED_AT_AFTER.get(look.moment, ())):
+        case StateDecided() | StateMade() | StateRestored() as cause if cause.state != look.state:
+            return cause
+        case _:
+            return None
+
+
+_LOOKED_AT_AFTER: Mapping[str, tuple[type[Event], ...]] = {
+    "decision": (StateDecided, StateMade),
+    "restore": (StateRestored,),
+}
+"""The operations after which the states are looked at, by what that moment is called."""
 
 
 def _beside(look: StateObserved, view: View, *, step: int, kinds: tuple[type[Event], ...]) -> Event | None:

@@ -2,8 +2,9 @@
 
 Rule: the output with which a function tool, an agent as a tool, a custom tool or a tool of an MCP server
 ended is the output of the result's item for that call, value and type. Left out: native tools, whose items
-hold it in a form of their own; calls that a tool's output guardrail looked at; and ids that the model gave
-more than once.
+hold it in a form of their own; calls that a tool's output guardrail looked at; ids that the model gave
+more than once; and the value, not the type, of an output that is no text or number, where another tool may
+have started before the run ended: it is the script's own object, and tools may share one.
 
 Sites: tools that ended in a run that returned with an item for their call.
 
@@ -12,18 +13,20 @@ Not observed: no such tool.
 From: no report among those studied; natural, and silent on all of them.
 """
 
+from bisect import bisect
 from collections.abc import Iterator
 
 from ..models._wire import encode
-from ..models.events import GuardrailRan, ToolEnded
+from ..models.events import GuardrailRan, ToolEnded, ToolStarted
 from ..models.manifest import Finding
-from ._evidence import Evidence
+from ._evidence import Evidence, View
 from ._items import Item, call_id_of, items_of, raw_of
 from ._outcome import Outcome, Scope, outcome, short
+from ._owned import may_change
 from ._runs import Run, times_asked
 
 NAME = "tool-output-delivered"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "runs"})
 
@@ -34,6 +37,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     """Judge every run that returned in the one trace."""
     view = evidence.view
     pairs = [pair for run in view.runs.values() if run.returned for pair in _pairs(run)]
+    starts = [start.seq for start in view.of(ToolStarted)]
     found = (
         Finding(
             code="another_output",
@@ -45,9 +49,22 @@ def evaluate(evidence: Evidence) -> Outcome:
             after=short(item.get("output")),
         )
         for run, end, item in pairs
-        if encode(end.output) != encode(item.get("output"))
+        if _is_another(run, end, item, starts, view)
     )
     return outcome(sites=len(pairs), because=found)
+
+
+def _is_another(run: Run, end: ToolEnded, item: Item, starts: list[int], view: View) -> bool:
+    """Whether the item holds something else than what the tool gave; `starts` are those of all tools."""
+    told, held = end.output, item.get("output")
+    if encode(told) == encode(held):
+        return False
+    if not may_change(told, end.output_type) or item.get("output_type", end.output_type) != end.output_type:
+        return True
+    if type(told) is not type(held):
+        return True
+    until = (run.ended or end).seq
+    return not view.is_parallel and bisect(starts, end.seq) == bisect(starts, until)
 
 
 def _pairs(run: Run) -> Iterator[tuple[Run, ToolEnded, Item]]:

@@ -116,6 +116,57 @@ def test_a_result_that_holds_another_output_is_violated() -> None:
     ]
 
 
+def _list_delivered(
+    held: object, *, more: bool = False, parallel: bool = False, kind: str = "builtins:list"
+) -> Script:
+    """A tool gives `["a"]`, a list of its own; the result holds `held`."""
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call())
+    script.add("tool.started", run=run, agent="a", tool="pay", call_id="call_1", tool_kind="function")
+    script.add(
+        "tool.ended",
+        run=run,
+        agent="a",
+        tool="pay",
+        call_id="call_1",
+        output=["a"],
+        output_type="builtins:list",
+    )
+    if parallel:
+        with script.lane() as one:
+            script.add("body.started", frame="F1", function="main")
+        with script.lane() as other:
+            script.add("body.started", frame="F2", function="meanwhile")
+        script.join(one, other)
+    if more:
+        script.tool(run, "call_2")
+    script.end(run, items=[{**OUTPUT_ITEM, "output": held, "output_type": kind}])
+    return script.exit()
+
+
+def test_a_tools_own_list_that_another_tool_may_have_changed_is_silent() -> None:
+    assert evaluate("tool-output-delivered", _list_delivered(["a", "b"], more=True)).status == "holds"
+
+
+def test_a_tools_own_list_that_nothing_else_touched_is_compared() -> None:
+    assert told("tool-output-delivered", _list_delivered(["b"])) == [
+        "tool pay gave ['a'] for call_1; the result of run R1 holds ['b']"
+    ]
+
+
+def test_the_type_of_a_tools_own_list_is_always_compared() -> None:
+    for script in (
+        _list_delivered("['a']", more=True),
+        _list_delivered(["a", "b"], more=True, kind="builtins:tuple"),
+    ):
+        assert evaluate("tool-output-delivered", script).status == "violated"
+
+
+def test_where_something_goes_on_in_parallel_a_list_may_change_at_any_time() -> None:
+    assert evaluate("tool-output-delivered", _list_delivered(["a", "b"], parallel=True)).status == "holds"
+
+
 def test_the_same_output_or_one_that_may_have_been_replaced_is_silent() -> None:
     assert evaluate("tool-output-delivered", _delivered("ok")).status == "holds"
     assert evaluate("tool-output-delivered", _delivered("", guarded=True)).status == "not_observed"

@@ -66,6 +66,58 @@ def test_a_run_resumed_from_a_sibling_state_explains_the_change() -> None:
     assert evaluate("result-integrity", script.exit()).because == ()
 
 
+def _item(output: object, kind: str = "builtins:list", call: str = "c1") -> dict[str, object]:
+    raw = {"type": "function_call_output", "call_id": call, "output": "['a']"}
+    return {"type": "tool_call_output_item", "raw": raw, "output": output, "output_type": kind}
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"items": [_item(["a"])]}, {"items": [_item(["a", "b"])]}),
+        ({"items": [_item("Todos(1)", "t:Todos")]}, {"items": [_item("Todos(2)", "t:Todos")]}),
+        ({"final_output": {"a": 1}}, {"final_output": {"a": 2}}),
+        (
+            {"final_output": {"$object": "m:Answer", "fields": {"n": 1}}},
+            {"final_output": {"$object": "m:Answer", "fields": {"n": 2}}},
+        ),
+        ({"guardrails": {"input": [{"info": {"n": 1}}]}}, {"guardrails": {"input": [{"info": {"n": 2}}]}}),
+    ],
+    ids=["tool's list", "tool's object", "final dict", "final object", "guardrail's information"],
+)
+def test_what_the_script_may_go_on_changing_is_its_own(before: object, now: object) -> None:
+    script = Script()
+    run = script.run()
+    result = script.end(run)
+    script.add("result.observed", result=result, of_run=run, before=before, now=now, moment="exit")
+    outcome = evaluate("result-integrity", script.exit())
+    assert (outcome.status, outcome.because) == ("holds", ())
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"items": [_item("a", "builtins:str")]}, {"items": [_item("b", "builtins:str")]}),
+        ({"items": [_item(["a"])]}, {"items": []}),
+        ({"items": [_item(["a"])]}, {"items": [_item(["a", "b"], call="c2")]}),
+        ({"items": [_item(["a"])]}, {"items": [_item("['a']", "builtins:str")]}),
+        ({"final_output": {"a": 1}}, {"final_output": None}),
+        ({"final_output": {"$float": "1.0"}}, {"final_output": {"$float": "2.0"}}),
+        (
+            {"final_output": {"$object": "m:Answer", "fields": {"n": 1}}},
+            {"final_output": {"$object": "m:Other", "fields": {"n": 2}}},
+        ),
+    ],
+    ids=["text", "item lost", "another call", "became text", "final lost", "number", "another object"],
+)
+def test_another_thing_in_its_place_is_a_change(before: object, now: object) -> None:
+    script = Script()
+    run = script.run()
+    result = script.end(run)
+    script.add("result.observed", result=result, of_run=run, before=before, now=now, moment="exit")
+    assert evaluate("result-integrity", script.exit()).status == "violated"
+
+
 def test_a_result_that_nobody_uses_later_is_not_observed() -> None:
     script = Script()
     script.end(script.run())
