@@ -9,7 +9,8 @@ Rules:
    addresses, the random part of names in the temporary directory) keep their shape and get a number
    too, so that equality stays visible. One that both repeats share is the script's own and is left
    alone; addresses are always numbered.
-4. Absolute paths of this machine become tokens such as `<work>`.
+4. Absolute paths of this machine become tokens such as `<work>`, and so do ports that the system chose
+   for a loopback address that the script bound (`127.0.0.1:<port-1>`).
 5. A state's JSON is stored once, in the one encoding, under its SHA-256.
 """
 
@@ -41,6 +42,8 @@ _TEMPORARY_NAME = re.compile(
     rf"(?<={_TEMPORARY}/)(?P<head>[A-Za-z0-9_.-]*?)(?P<random>[a-z0-9_]{{8}})(?![a-z0-9_])"
 )
 """A name as `tempfile` makes it: eight random characters behind a prefix, before a suffix."""
+_BOUND = "loopback.bound"
+_ADDRESS = re.compile(r"(?P<host>\b127\.\d+\.\d+\.\d+|\blocalhost|\[::1\]):(?P<port>[0-9]{2,5})(?![0-9])")
 _MAX_DIFFERENCES = 20
 
 
@@ -84,9 +87,11 @@ def canonicalise(
         RecorderError: the events are not what the recorder writes (a cycle, a dangling edge, a
             field outside the vocabulary).
     """
-    graph = _Graph(events, ending)
+    events = list(events)
+    names = _Names(paths, _ports(events))
+    graph = _Graph(events, ending, names)
     order = graph.linear_extension()
-    writer = _Writer(paths, shared_ids, redact)
+    writer = _Writer(names, shared_ids, redact)
     shapes = [writer.event(graph.events[node]) for node in order]
     place = {node: index for index, node in enumerate(order, start=1)}
     for shape, node in zip(shapes, order, strict=True):
@@ -158,7 +163,8 @@ def _in_any_order(part: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSO
 class _Graph:
     """Raw events with their edges, and one linear extension of them."""
 
-    def __init__(self, events: Iterable[RawEvent], ending: Mapping[str, Any] | None) -> None:
+    def __init__(self, events: Iterable[RawEvent], ending: Mapping[str, Any] | None, names: "_Names") -> None:
+        self._names = names
         self.events: dict[str, RawEvent] = {}
         for event in events:
             self.events[_text(event, "n")] = event
@@ -196,14 +202,13 @@ class _Graph:
     def _lane_keys(self) -> dict[str, tuple[str, str, str, str]]:
         return {lane: self._lane_key([self.events[n] for n in names]) for lane, names in self._lanes.items()}
 
-    @staticmethod
-    def _lane_key(events: list[RawEvent]) -> tuple[str, str, str, str]:
+    def _lane_key(self, events: list[RawEvent]) -> tuple[str, str, str, str]:
         named = next((event for event in events if "tool" in event), events[0])
         digest = hashlib.sha256()
         for event in events:
             body = {key: item for key, item in event.items() if key not in {"n", "lane", "after"}}
             text = json.dumps(_without_labels(body), sort_keys=True)
-            digest.update(_GENERATED.sub(lambda match: str(match.lastgroup), text).encode())
+            digest.update(self._names.neutral(text).encode())
         agent, tool, call = (str(named.get(name, "")) for name in ("agent", "tool", "call_id"))
         return agent, tool, call, digest.hexdigest()
 
@@ -255,12 +260,51 @@ def _set_predecessors(shapes: list[dict[str, Any]], before: list[list[int]]) -> 
             shape["after"] = sorted(kept)
 
 
+class _Names:
+    """What this machine, or this run of it, gave names to: paths and ports."""
+
+    def __init__(self, paths: Mapping[str, str], ports: frozenset[int]) -> None:
+        self._ports = ports
+        # The longest first; a path ends where a name cannot go on.
+        self._paths = [
+            (path, re.compile(re.escape(path) + r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"), token)
+            for path, token in sorted(paths.items(), key=lambda item: -len(item[0]))
+        ]
+
+    def without_paths(self, text: str) -> str:
+        """Tokens in the place of this machine's paths."""
+        for path, whole, token in self._paths:
+            if path in text:
+                text = whole.sub(token, text)
+        return text
+
+    def with_ports(self, text: str, number: Callable[[re.Match[str]], str]) -> str:
+        """What `number` gives in the place of each address of the script's own."""
+        if not self._ports or ":" not in text:
+            return text
+        return _ADDRESS.sub(
+            lambda match: number(match) if int(match["port"]) in self._ports else match.group(0), text
+        )
+
+    def neutral(self, text: str) -> str:
+        """The same text in every recording of one behaviour."""
+        text = _TEMPORARY_NAME.sub(lambda match: match["head"], self.without_paths(text))
+        text = self.with_ports(text, lambda match: match["host"])
+        return _GENERATED.sub(lambda match: str(match.lastgroup), text)
+
+
+def _ports(events: Iterable[RawEvent]) -> frozenset[int]:
+    """The loopback ports that the system chose for the script."""
+    return frozenset(port for event in events if event.get("kind") == _BOUND for port in event["ports"])
+
+
 class _Writer:
     """Turns raw events into the wire's shape, numbering what has to be numbered on the way."""
 
     def __init__(
-        self, paths: Mapping[str, str], shared_ids: frozenset[str], redact: Callable[[str], str] | None
+        self, names: _Names, shared_ids: frozenset[str], redact: Callable[[str], str] | None
     ) -> None:
+        self._names = names
         self._redact = redact
         self.states: dict[Sha256, bytes] = {}
         self._labels: dict[str, str] = {}
@@ -268,13 +312,10 @@ class _Writer:
         self._ids: dict[str, str] = {}
         self._families: dict[str, int] = {}
         self._shared = shared_ids
-        # The longest first; a path ends where a name cannot go on.
-        self._paths = [
-            (path, re.compile(re.escape(path) + r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"), token)
-            for path, token in sorted(paths.items(), key=lambda item: -len(item[0]))
-        ]
 
     def event(self, raw: RawEvent) -> dict[str, Any]:  # Any: JSON
+        if raw["kind"] == _BOUND:
+            raw = {**raw, "ports": len(raw["ports"])}
         return {key: self._rewrite(raw[key]) for key in _reading_order(raw)}
 
     def wrote(self, stream: str, captured: Captured, *, seq: int) -> dict[str, Any]:  # Any: JSON
@@ -330,12 +371,18 @@ class _Writer:
     def _text(self, text: str) -> str:
         if self._redact is not None:
             text = self._redact(text)
-        for path, whole, token in self._paths:
-            if path in text:
-                text = whole.sub(token, text)
+        text = self._names.without_paths(text)
         if _TEMPORARY in text:
             text = _TEMPORARY_NAME.sub(self._number_name, text)
+        text = self._names.with_ports(text, self._number_port)
         return _GENERATED.sub(self._number, text)
+
+    def _number_port(self, match: re.Match[str]) -> str:
+        key = f"port {match['port']}"
+        if key not in self._ids:
+            number = self._families["port"] = self._families.get("port", 0) + 1
+            self._ids[key] = f"<port-{number}>"
+        return f"{match['host']}:{self._ids[key]}"
 
     def _number_name(self, match: re.Match[str]) -> str:
         found = match.group(0)

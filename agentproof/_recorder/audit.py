@@ -11,7 +11,8 @@ import os
 import socket
 import sys
 import threading
-from typing import Any, Callable, Dict, Optional, Set, Tuple
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from . import snapshots
 from .events import journal
@@ -45,6 +46,28 @@ class Seen:
         """The first file that was written, outside of the bytecode cache."""
         self.started: Optional[str] = None
         """The first process that was started."""
+        self.ports: Set[int] = set()
+        """Loopback ports that the system chose for sockets of the script's."""
+        self._bound: List["weakref.ref[Any]"] = []
+
+    def note_bound(self, bound: Any) -> None:
+        """A socket is about to be bound to a port that the system chooses."""
+        self._bound.append(weakref.ref(bound))
+
+    def resolve_ports(self) -> None:
+        """Ask the sockets that were bound which port they got."""
+        waiting, self._bound = self._bound, []
+        for ref in waiting:
+            bound = ref()
+            try:
+                address = bound.getsockname() if bound is not None else None
+            except OSError:
+                continue  # closed again
+            if not isinstance(address, tuple) or not address[1]:
+                if bound is not None:
+                    self._bound.append(ref)
+            elif _is_loopback(address[0]):
+                self.ports.add(address[1])
 
 
 seen = Seen()
@@ -168,6 +191,10 @@ def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
         return
     loopback = _is_loopback(address[0])
     if (loopback or event == "socket.bind") and plan.loopback:
+        if event == "socket.bind" and loopback and len(address) > 1 and address[1] == 0:
+            seen.note_bound(connection)
+        else:
+            seen.resolve_ports()
         return
     _refuse(event, "{}:{}".format(address[0], address[1] if len(address) > 1 else ""), loopback=loopback)
     raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))

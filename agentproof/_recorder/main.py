@@ -117,6 +117,9 @@ class Recording:
 
     def _tell_end(self, code: Any, error: Optional[BaseException]) -> None:
         self._summary.gaps += [*bodies.stop(), *openai_agents.gaps()]
+        audit.seen.resolve_ports()
+        if audit.seen.ports:
+            self._journal.emit("loopback.bound", {"ports": sorted(audit.seen.ports)})
         fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
         if error is not None:
             fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}

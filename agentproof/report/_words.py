@@ -18,6 +18,7 @@ from ..models.events import (
     HandoffMade,
     HookCalled,
     Interruption,
+    LoopbackBound,
     McpCalled,
     ModelAnswered,
     ModelCalled,
@@ -292,6 +293,13 @@ def _(event: ModelOffered) -> str:
     ]
     parts += ["an output schema"] if event.output_schema is not None else []
     return f"the model is offered {', '.join(parts)}"
+
+
+@_say.register
+def _(event: LoopbackBound) -> str:
+    return (
+        f"the script had listened on {event.ports} loopback port{'s' if event.ports != 1 else ''} of its own"
+    )
 
 
 # States, sessions, streams

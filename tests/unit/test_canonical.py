@@ -219,3 +219,59 @@ def test_many_lanes_take_linear_space_in_after() -> None:
         events.append(_tool(str(number), f"t{number}", lane=f"l{number}", after=(before,)))
     trace = _canonical(events).trace
     assert all(event.after is None or len(event.after) == 1 for event in trace.events)
+
+
+BOUND = _raw("8", "loopback.bound", after=("1",), ports=[40111, 40222])
+
+
+def _prints(text: str) -> list[dict[str, Any]]:
+    return [
+        START,
+        _raw("1", "probe.observed", after=("0",), label="x", value=text),
+        BOUND,
+        _raw("9", "script.ended", after=("8",), outcome="exited", code=0),
+    ]
+
+
+def test_ports_that_the_script_bound_are_numbered_in_addresses_and_nowhere_else() -> None:
+    text = "http://127.0.0.1:40222/v1, localhost:40111, [::1]:40222, 127.0.0.1:80, 10.0.0.1:40222"
+    _, observed, bound, _ = _canonical(_prints(text)).trace.events
+    assert getattr(observed, "value", None) == (
+        "http://127.0.0.1:<port-1>/v1, localhost:<port-2>, [::1]:<port-1>, 127.0.0.1:80, 10.0.0.1:40222"
+    )
+    assert getattr(bound, "ports", None) == 2
+
+
+def _with_state(*results: str) -> Canonical:
+    state = {"tool_output_guardrail_results": list(results), "others": list(results)[:1] * 2}
+    return _canonical(
+        [
+            START,
+            _raw("1", "state.made", after=("0",), state={"$label": "S:1"}, snapshot={"$state": state}),
+            _raw("2", "script.ended", after=("1",), outcome="exited", code=0),
+        ]
+    )
+
+
+def test_lists_that_racing_tools_append_to_agree_in_any_order() -> None:
+    one, other = _with_state("a", "a", "b"), _with_state("a", "b", "a")
+    assert one.trace.to_bytes() != other.trace.to_bytes()
+    assert agreement(one, other) == ("order", ())
+
+
+def test_other_lists_must_be_in_the_same_order() -> None:
+    word, pointers = agreement(_with_state("a", "b"), _with_state("b", "a"))
+    assert (word, pointers) == ("differ", ("/events/1/snapshot",))
+
+
+def test_lanes_side_by_side_are_not_ordered_by_where_this_machine_ran_them() -> None:
+    def recorded(path: str) -> Canonical:
+        lanes = [
+            _raw("1", "probe.observed", lane="b", after=("0",), label="x", value=f"{path}/1"),
+            _raw("2", "probe.observed", lane="c", after=("0",), label="x", value=f"{path}/2"),
+        ]
+        ending = _raw("3", "script.ended", after=("1", "2"), outcome="exited", code=0)
+        return _canonical([START, *lanes, ending], paths={path: "<work>"})
+
+    traces = {recorded(f"/dev/shm/run-{number}").trace.to_bytes() for number in range(20)}
+    assert len(traces) == 1

@@ -25,6 +25,7 @@ from .runs import (
 )
 from .script import (
     Frame,
+    LoopbackBound,
     NetworkRefused,
     ProcessEnded,
     ProcessStarted,
@@ -67,6 +68,7 @@ AnyEvent = Annotated[
     | GuardrailRan
     | HandoffMade
     | HookCalled
+    | LoopbackBound
     | McpCalled
     | ModelAnswered
     | ModelCalled
@@ -123,6 +125,7 @@ __all__ = [
     "HookCalled",
     "Interruption",
     "Label",
+    "LoopbackBound",
     "McpCalled",
     "ModelAnswered",
     "ModelCalled",

@@ -64,6 +64,14 @@ class NetworkRefused(Event):
     loopback: bool
 
 
+class LoopbackBound(Event):
+    """The script listened on loopback, on ports that the system chose: `<port-1>` and so on in addresses."""
+
+    kind: Literal["loopback.bound"]
+    ports: Count
+    """How many."""
+
+
 class ProcessStarted(Event):
     """The script started another process."""
 
