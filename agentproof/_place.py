@@ -82,9 +82,7 @@ def version_label(document: Manifest) -> str:
     return label if tag == STORE_PYTHON else f"{label}-{tag}"
 
 
-def case_name(
-    title: str | None, script: Path, *, root: Path | None = None, tests: Sequence[str] = ()
-) -> str:
+def case_name(title: str | None, script: Path, *, root: Path | None = None, tests: Sequence[str] = ()) -> str:
     """A name for a case outside of any store: from its title, else its tests, its directory or its file."""
     if title is None and tests:
         return tests_name(tests)
