@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .models import _wire
 from .models._wire import Sha256
 from .models.comparison import TraceDifference
 from .models.diff import Absent, diff
@@ -167,7 +168,8 @@ def _ordinal(number: int) -> str:
 
 
 def _lonely(what: str, mode: Mode, step: Step) -> TraceDifference:
-    shape: dict[str, Any] = {"mode": mode, "what": what, "subject": step.subject}  # Any: a wire shape
+    subject = _wire.bounded(step.subject)
+    shape: dict[str, Any] = {"mode": mode, "what": what, "subject": subject}  # Any: a wire shape
     number, side = ("event", "before") if what == "gone" else ("other_event", "after")
     shape[number] = step.seq
     if content := {name: part for name, part in _by_pointer(step.fact).items() if name != "fact" and part}:
@@ -183,10 +185,10 @@ def _changes(mode: Mode, mine: Step, theirs: Step) -> Iterator[TraceDifference]:
         shape: dict[str, Any] = {  # Any: a wire shape
             "mode": mode,
             "what": "changed",
-            "subject": mine.subject,
+            "subject": _wire.bounded(mine.subject),
             "event": mine.seq,
             "other_event": theirs.seq,
-            "pointer": change.pointer,
+            "pointer": _wire.bounded(change.pointer),
         }
         for side, part in (("before", change.before), ("after", change.after)):
             if not isinstance(part, Absent) and part is not None:
@@ -222,7 +224,7 @@ def _moves(
             yield TraceDifference(
                 mode=mode,
                 what="moved",
-                subject=f"{mine[key].subject}, where {theirs[other].subject} now comes",
+                subject=_wire.bounded(f"{mine[key].subject}, where {theirs[other].subject} now comes"),
                 event=mine[key].seq,
                 other_event=theirs[key].seq,
             )

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from .claims import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, script_completed
 from .claims.authored import parse_arguments, script_ended
 from .errors import BundleError, FormatError
@@ -98,7 +100,7 @@ def judge(
             blind.add("recorder_failed" if needs & failed else "not_captured")
             results.append(_result(claim, Outcome("not_observed", 0)))
         else:
-            results.append(_result(claim, evaluate(seen)))
+            results.append(_evaluated(claim, evaluate, seen))
     return _concluded(
         tuple(results),
         evidence,
@@ -177,6 +179,18 @@ def _evaluator(
 
 def _malformed(claim: Asked, why: str) -> BundleError:
     return BundleError("malformed_claim", f"claim {claim.id!r}: {why}", path="manifest.json")
+
+
+def _evaluated(claim: Asked, evaluate: Callable[[Evidence], Outcome], seen: Evidence) -> ClaimResult:
+    try:
+        return _result(claim, evaluate(seen))
+    except ValidationError as error:
+        # No honest trace comes here; what a hostile one makes a rule say must not stop a check of others.
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BundleError(
+            "malformed", f"claim {claim.id!r} cannot be told: {where}: {first['msg']}", path="traces"
+        ) from error
 
 
 def _result(claim: Asked, outcome: Outcome) -> ClaimResult:

@@ -1,12 +1,13 @@
 """What an evaluator hands back, and the shape that every kind of claim has."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from ..models._wire import encode
+from ..models._wire import bounded, encode
 from ..models.diff import Absent, Change
-from ..models.manifest import Finding, Status
+from ..models.manifest import EventRef, Finding, Status
 from ..models.values import from_state
 from ._evidence import Evidence
 
@@ -17,6 +18,7 @@ MAX_FINDINGS = 24
 """Findings kept of one claim: enough to see a pattern, few enough to read."""
 
 _MAX_VALUE_BYTES = 4096
+_MAX_TEXT_OF_VALUE = 1000
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,40 @@ def outcome(*, sites: int, because: Iterable[Finding]) -> Outcome:
     if kept:
         return Outcome("violated", max(sites, len(kept)), kept)
     return Outcome("holds" if sites else "not_observed", sites)
+
+
+def make_finding(
+    *,
+    code: str,
+    events: tuple[EventRef, ...],
+    before: Any = None,  # Any: values
+    after: Any = None,
+    state: str | None = None,
+    run: str | None = None,
+    **texts: str | None,
+) -> Finding:
+    """A finding with its texts and values cut to what can be read; keywords are the fields of `Finding`.
+
+    A trace holds call ids, keys and names of any length (some providers keep signatures in their call ids).
+    """
+    return Finding(
+        code=code,
+        events=events,
+        state=state,
+        run=run,
+        before=_readable(before),
+        after=_readable(after),
+        **{name: None if text is None else bounded(text) for name, text in texts.items()},
+    )
+
+
+def _readable(value: Any) -> Any:  # Any: a value
+    """The value, or the beginning of its JSON where that is too long to be read."""
+    written = encode(value)
+    if len(written) <= _MAX_VALUE_BYTES:
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return f"{text[:_MAX_TEXT_OF_VALUE]}…"
 
 
 def short(value: Any) -> Any:  # Any: a value

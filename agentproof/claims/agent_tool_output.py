@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ..models.events import ToolEnded, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "agent-tool-output"
@@ -29,7 +29,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     view = evidence.view
     pairs = [pair for run in view.runs.values() for pair in _pairs(run, view)]
     found = (
-        Finding(
+        make_finding(
             code="another_output",
             events=view.refs(nested.ended, end),
             run=end.run,

@@ -28,7 +28,7 @@ from ..models.manifest import Finding
 from ._approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ._evidence import Evidence, View
 from ._items import call_id_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, times_asked
 from ._states import StateLine
 
@@ -68,7 +68,7 @@ def _starts(view: View) -> Iterator[Finding | None]:
             if any(held):
                 yield None
             elif None not in held:
-                yield Finding(
+                yield make_finding(
                     code="ran_without_approval",
                     events=view.refs(start, *_resumptions(run)),
                     state=lines[-1].label if lines else None,
@@ -143,7 +143,7 @@ def _must_run(run: Run, line: StateLine, decision: StateDecided, view: View) -> 
 def _rejected(run: Run, call: str, decision: StateDecided, view: View) -> Finding | None:
     for start in _started(run, call):
         if not _asked_again(run, call, before=start):
-            return Finding(
+            return make_finding(
                 code="ran_although_rejected",
                 events=view.refs(decision, run.started, start),
                 state=decision.state,
@@ -162,7 +162,7 @@ def _approved(run: Run, line: StateLine, call: str, decision: StateDecided, view
     asked = call in run.interrupted_calls()
     if ran and not (asked and not _asked_again(run, call, before=run.ended)):
         return None
-    return Finding(
+    return make_finding(
         code="asked_again" if asked else "approved_but_not_run",
         events=view.refs(decision, run.started, run.ended),
         state=decision.state,

@@ -18,7 +18,7 @@ from ..models.events import Event
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Key, items_of, key_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "blocked-stays-out"
@@ -79,7 +79,7 @@ def _violations(run: Run, keys: set[Key], view: View) -> Iterator[Finding]:
                 seen_again = key in keys and (key not in said or name == "the model input")
                 if seen_again and (name, key) not in told:
                     told.add((name, key))
-                    yield Finding(
+                    yield make_finding(
                         code="seen_again",
                         events=view.refs(run.ended, event),
                         run=run.label,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from ..models.events import BodyRaised, BodyReturned, BodyStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "bodies-match-hooks"
@@ -65,7 +65,7 @@ def _unannounced(run: Run, view: View) -> Iterator[Finding]:
         began.setdefault(event.tool or "", []).append(event)
     for tool, bodies in began.items():
         if len(bodies) > starts[tool]:
-            yield Finding(
+            yield make_finding(
                 code="unannounced",
                 events=view.refs(*bodies),
                 run=run.label,
@@ -79,7 +79,7 @@ def _empty(run: Run, view: View) -> Iterator[Finding]:
     """Tools that gave an output without having run."""
     for end in run.tools_ended():
         if end.without_body:
-            yield Finding(
+            yield make_finding(
                 code="empty", events=view.refs(end), run=run.label, tool=end.tool, call_id=end.call_id
             )
 

@@ -23,7 +23,7 @@ from ..models.events import Event
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import CALLS, OUTPUTS, Item, Key, answer_to, is_call, is_output, items_of, key_of, raw_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, filters_handoff, filters_items
 
 NAME = "call-output-linkage"
@@ -56,7 +56,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         for place in _places(run, view):
             sites += sum(1 for item in place.items if is_call(item) or is_output(item))
             found += [
-                Finding(
+                make_finding(
                     code=code,
                     events=view.refs(place.event),
                     run=run.label,

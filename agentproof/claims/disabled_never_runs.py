@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..models.events import ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "disabled-never-runs"
 VERSION = 1
@@ -32,7 +32,7 @@ def evaluate(evidence: Evidence) -> Outcome:
 def _violations(starts: list[ToolStarted], view: View) -> Iterator[Finding]:
     for start in starts:
         if start.enabled is False:
-            yield Finding(
+            yield make_finding(
                 code="ran_while_disabled",
                 events=view.refs(start),
                 run=start.run,

@@ -25,7 +25,7 @@ from ..models.events import (
 )
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "error-has-origin"
@@ -72,7 +72,7 @@ def _violations(failed: list[Run], seen: set[str], view: View) -> Iterator[Findi
         error = run.ended.error if run.ended is not None else None
         if error is None or run.ended is None or error.type not in _INTERNAL or error.type in seen:
             continue
-        yield Finding(code="no_origin", events=view.refs(run.ended), run=run.label, subject=error.type)
+        yield make_finding(code="no_origin", events=view.refs(run.ended), run=run.label, subject=error.type)
 
 
 def explain(finding: Finding) -> str:

@@ -18,7 +18,7 @@ from ..models._wire import encode
 from ..models.events import ToolEnded, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, times_asked
 
 NAME = "exactly-once"
@@ -57,7 +57,7 @@ def _violations(view: View) -> Iterator[Finding]:
             seen.setdefault(key, []).append(start)
             times = [*done.get(key, ()), *seen[key]]
             if len(times) > max(1, times_asked(line, key[0])):
-                yield Finding(
+                yield make_finding(
                     code="ran_again",
                     events=view.refs(*times),
                     run=start.run,

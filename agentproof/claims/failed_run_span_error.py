@@ -13,7 +13,7 @@ From: openai/openai-agents-python#4070.
 from ..models.events import SpanEnded
 from ..models.manifest import Finding
 from ._evidence import Evidence
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "failed-run-span-error"
@@ -29,7 +29,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     view = evidence.view
     failed = [(run, _spans(run)) for run in view.runs.values() if _has_failed(run)]
     found = (
-        Finding(
+        make_finding(
             code="no_error",
             events=view.refs(run.ended, *spans),
             run=run.label,

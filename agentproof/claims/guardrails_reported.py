@@ -17,7 +17,7 @@ from typing import Any
 from ..models.events import GuardrailRan
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "guardrails-reported"
@@ -48,7 +48,7 @@ def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Fin
         told.add(key)
         count = sum(1 for one in listed if isinstance(one, dict) and one.get("name") == event.name)
         if count < times[key]:
-            yield Finding(
+            yield make_finding(
                 code="not_listed",
                 events=view.refs(event, run.ended),
                 run=run.label,

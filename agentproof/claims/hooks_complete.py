@@ -21,7 +21,7 @@ from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._hooks import known_hooks
 from ._items import items_of
-from ._outcome import Outcome, Scope, outcome, short
+from ._outcome import Outcome, Scope, make_finding, outcome, short
 from ._runs import Run, filters_handoff, filters_items, setting
 
 NAME = "hooks-complete"
@@ -58,7 +58,7 @@ def _tools(run: Run, view: View) -> Iterator[Finding]:
     for tool, call in {**starts, **ends}:
         begun, over = starts[tool, call], ends[tool, call]
         if begun != over and not (run.started.state is not None and over > begun):
-            yield Finding(
+            yield make_finding(
                 code="tool",
                 events=view.refs(run.ended or run.started),
                 run=run.label,
@@ -75,9 +75,9 @@ def _agent_end(run: Run, view: View) -> Iterator[Finding]:
     told = [event for event in run.events if isinstance(event, HookCalled) and event.scope == "run"]
     last = [event for event in told if event.hook == "on_agent_end"]
     if len(last) != 1:
-        yield Finding(code="agent_end", events=view.refs(run.ended), run=run.label, after=len(last))
+        yield make_finding(code="agent_end", events=view.refs(run.ended), run=run.label, after=len(last))
     elif encode(last[0].output) != encode(run.ended.final_output):
-        yield Finding(
+        yield make_finding(
             code="agent_end_output",
             events=view.refs(last[0], run.ended),
             run=run.label,
@@ -92,7 +92,9 @@ def _handoffs(run: Run, view: View) -> Iterator[Finding]:
     held = sum(1 for item in items_of(run.ended.items) if item.get("type") == "handoff_output_item")
     made = sum(1 for event in run.events if isinstance(event, HandoffMade))
     if held != made:
-        yield Finding(code="handoff", events=view.refs(run.ended), run=run.label, before=held, after=made)
+        yield make_finding(
+            code="handoff", events=view.refs(run.ended), run=run.label, before=held, after=made
+        )
 
 
 def explain(finding: Finding) -> str:

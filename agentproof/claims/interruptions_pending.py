@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import call_id_of, is_output, items_of, raw_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "interruptions-pending"
@@ -48,7 +48,7 @@ def _violations(run: Run, view: View) -> Iterator[Finding]:
         if texts is not None and call not in texts:
             faults.append("not_in_state")
         for code in faults:
-            yield Finding(code=code, events=view.refs(run.ended), run=run.label, call_id=call)
+            yield make_finding(code=code, events=view.refs(run.ended), run=run.label, call_id=call)
 
 
 def _texts(document: object) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ..models.manifest import Finding
 from ..models.values import from_state
 from ._evidence import Evidence, View
 from ._items import Item, call_id_of, items_of, raw_of
-from ._outcome import Outcome, Scope, outcome, short
+from ._outcome import Outcome, Scope, make_finding, outcome, short
 
 NAME = "json-keeps-types"
 VERSION = 1
@@ -56,7 +56,7 @@ def _violations(pairs: Iterable[_Pair], view: View) -> Iterator[Finding]:
         if lost is None or (event.state, call) in told:
             continue
         told.add((event.state, call))
-        yield Finding(
+        yield make_finding(
             code="became_text",
             events=view.refs(event),
             state=event.state,

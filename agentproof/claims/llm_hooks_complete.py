@@ -17,7 +17,7 @@ from ..models.events import HookCalled
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._hooks import known_hooks
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "llm-hooks-complete"
@@ -62,7 +62,7 @@ def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:
         tripped = run.ended.error is not None and run.ended.error.type.endswith("TripwireTriggered")
         if tripped and times < wanted:
             continue
-        yield Finding(
+        yield make_finding(
             code="called_otherwise",
             events=view.refs(run.ended),
             run=run.label,

@@ -21,7 +21,7 @@ from ..models.events import McpCalled, ModelCalled, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import call_id_of, is_output, items_of, key_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "no-python-repr"
 VERSION = 1
@@ -63,7 +63,7 @@ def _violations(told: list[tuple[ModelCalled, str, str]], view: View) -> Iterato
     for call, name, text in told:
         if (name, text) not in seen and text not in given and _is_repr(text):
             seen.add((name, text))
-            yield Finding(
+            yield make_finding(
                 code="is_repr", events=view.refs(call), run=call.run, call_id=name, after=text[:200]
             )
 

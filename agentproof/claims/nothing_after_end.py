@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ..models.events import BodyReturned, BodyStarted, Event, ModelCalled, SessionUsed, ToolEnded, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "nothing-after-end"
@@ -59,7 +59,7 @@ def _violations(run: Run, view: View) -> Iterator[Finding]:
     for one in run.tree():
         for event in one.events:
             if _goes_on(event, frames) and not view.happens_before(event, run.ended):
-                yield Finding(
+                yield make_finding(
                     code=_NAMES[type(event)],
                     events=view.refs(run.ended, event),
                     run=run.label,

@@ -15,7 +15,7 @@ from ..models.events import ModelCalled, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence
 from ._items import call_id_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "offered-tools-only"
@@ -31,7 +31,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     view = evidence.view
     pairs = [pair for run in view.runs.values() for pair in _pairs(run)]
     found = (
-        Finding(
+        make_finding(
             code="not_offered",
             events=view.refs(requests[-1], start),
             run=start.run,

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Item, call_id_of, is_call, is_output, items_of, key_of, raw_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, filters_items
 
 NAME = "result-in-session"
@@ -55,7 +55,7 @@ def _violations(pairs: list[tuple[Run, Item]], view: View) -> Iterator[Finding]:
         key = key_of(raw)
         held = {key_of(item) for item in items_of(end.session_after)} | view.stores.of(end.session).added()
         if key not in held:
-            yield Finding(
+            yield make_finding(
                 code="not_stored",
                 events=view.refs(end),
                 run=run.label,

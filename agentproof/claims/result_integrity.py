@@ -20,7 +20,7 @@ from ..models.diff import diff
 from ..models.events import ResultObserved, StateMade
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome, short
+from ._outcome import Outcome, Scope, make_finding, outcome, short
 from ._owned import is_scripts_own
 from ._runs import Run
 
@@ -70,7 +70,7 @@ def _violations(looks: list[ResultObserved], view: View) -> Iterator[Finding]:
                 value = None if not isinstance(part, str | int | list | dict) else short(part)
                 if value is not None:
                     sides[name] = value
-            yield Finding(
+            yield make_finding(
                 code="changed",
                 events=view.refs(look),
                 run=look.of_run,

@@ -18,7 +18,7 @@ from ..models.diff import Absent
 from ..models.events import StateRestored
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome, sides
+from ._outcome import Outcome, Scope, make_finding, outcome, sides
 
 NAME = "round-trip"
 VERSION = 1
@@ -39,7 +39,7 @@ def _violations(restored: list[StateRestored], view: View) -> Iterator[Finding]:
             if _is_added_key(change.before) or _is_added_key(change.after):
                 continue
             refs = view.refs(event)
-            yield Finding(code="lost_in_round_trip", events=refs, state=event.state, **sides(change))
+            yield make_finding(code="lost_in_round_trip", events=refs, state=event.state, **sides(change))
 
 
 def _is_added_key(side: object) -> bool:

@@ -15,7 +15,7 @@ From: reporters' own assertions, and openai/openai-agents-python#4414, whose reg
 from ..models.events import Failure, Frame, ScriptEnded, TestEnded
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import MAX_FINDINGS, NOT_OBSERVED, Outcome, Scope
+from ._outcome import MAX_FINDINGS, NOT_OBSERVED, Outcome, Scope, make_finding
 
 NAME = "script-completed"
 VERSION = 1
@@ -37,7 +37,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     if is_clean(end):
         return Outcome("holds", 1)
     failed = end.outcome == "raised" and _is_own_assertion(end.error, end.frames)
-    finding = Finding(
+    finding = make_finding(
         code="assertion_failed" if failed else f"script_{end.outcome}",
         events=view.refs(end),
         subject=_told(end),
@@ -49,7 +49,7 @@ def _of_tests(tests: list[TestEnded], view: View) -> Outcome:
     failed = [t for t in tests if t.outcome == "failed" and _is_own_assertion(t.error, t.frames)]
     passed = [test for test in tests if test.outcome in ("passed", "xfailed")]
     found = tuple(
-        Finding(
+        make_finding(
             code="test_failed",
             events=view.refs(test),
             subject=test.test,

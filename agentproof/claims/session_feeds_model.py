@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Item, call_id_of, is_call, is_output, items_of, key_of, raw_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, filters_handoff, filters_items, setting
 
 NAME = "session-feeds-model"
@@ -78,7 +78,7 @@ def _left(run: Run, view: View) -> Iterator[Finding | None]:
 def _finding(code: str, run: Run, item: Item, view: View) -> Finding:
     key = key_of(item)
     event = run.model_calls()[0] if code == "not_told" else run.ended or run.started
-    return Finding(
+    return make_finding(
         code=code,
         events=view.refs(event),
         run=run.label,

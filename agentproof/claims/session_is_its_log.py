@@ -20,7 +20,7 @@ from ..models.events import SessionUsed
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Key, fields_of, items_of, key_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._sessions import Store, added_by
 
 NAME = "session-is-its-log"
@@ -90,7 +90,7 @@ def _limited(items: list[Key], event: SessionUsed) -> list[Key]:
 def _difference(event: SessionUsed, code: str, due: object, got: object, view: View) -> Finding | None:
     if due == got:
         return None
-    return Finding(
+    return make_finding(
         code=code,
         events=view.refs(event),
         subject=event.session,

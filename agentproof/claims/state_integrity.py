@@ -33,7 +33,7 @@ from ..models.events import (
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import call_id_of, items_of
-from ._outcome import Outcome, Scope, outcome, sides
+from ._outcome import Outcome, Scope, make_finding, outcome, sides
 from ._owned import is_scripts_own
 from ._runs import Run
 from ._states import StateLine
@@ -95,7 +95,7 @@ def _violations(line: StateLine, view: View) -> Iterator[Finding]:
             if is_scripts_own(change, *sides_seen, types):
                 continue
             told.add(change.pointer)
-            yield Finding(
+            yield make_finding(
                 code=_code(cause),
                 events=view.refs(look, *((cause,) if cause else ())),
                 state=line.label,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ..models.events import RunTaskEnded, StreamBegan, StreamCancelled, StreamEnded
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "stream-ends"
@@ -42,11 +42,11 @@ def _violations(begun: list[StreamBegan], view: View) -> Iterator[Finding]:
         end = ends.get(run.label)
         if end is None:
             if run.ended is not None and run.ended.outcome == "unfinished":
-                yield Finding(code="never_ended", events=view.refs(event, over), run=run.label)
+                yield make_finding(code="never_ended", events=view.refs(event, over), run=run.label)
         elif end.outcome == "cancelled" and end.task_done and view.happens_before(over, end):
-            yield Finding(code="left_waiting", events=view.refs(over, end), run=run.label)
+            yield make_finding(code="left_waiting", events=view.refs(over, end), run=run.label)
         elif end.outcome == "ended" and over.outcome == "raised":
-            yield Finding(
+            yield make_finding(
                 code="failed_silently",
                 events=view.refs(over, end),
                 run=run.label,

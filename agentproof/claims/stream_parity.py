@@ -25,7 +25,7 @@ from ..models.manifest import Finding
 from ..models.projection import GENERATED_ID
 from ._evidence import Evidence, View
 from ._items import items_of, key_of, raw_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "stream-parity"
@@ -84,7 +84,7 @@ def _differences(one: Run, other: Run, plain: View, streamed: View) -> Iterator[
     for name in first:
         if name in second and encode(first[name]) != encode(second[name]):
             before, after = _shortest_difference(first[name], second[name])
-            yield Finding(
+            yield make_finding(
                 code="modes_differ",
                 events=(*plain.refs(one.ended or one.started), *streamed.refs(other.ended or other.started)),
                 run=one.label,

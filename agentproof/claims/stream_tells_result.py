@@ -19,7 +19,7 @@ from ..models.events import Event, StreamCancelled, StreamItem
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Item, Key, fields_of, items_of, key_of, raw_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, filters_handoff, filters_items
 
 NAME = "stream-tells-result"
@@ -89,7 +89,7 @@ def _name(key: Key) -> str:
 
 
 def _finding(code: str, events: tuple[Event, ...], run: str, subject: str, view: View) -> Finding:
-    return Finding(code=code, events=view.refs(*events), run=run, subject=subject)
+    return make_finding(code=code, events=view.refs(*events), run=run, subject=subject)
 
 
 def explain(finding: Finding) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import call_id_of, is_call, items_of, key_of, text_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "told-once"
 VERSION = 1
@@ -36,7 +36,9 @@ def evaluate(evidence: Evidence) -> Outcome:
             for call, twice in _calls(asked.input, view):
                 sites += 1
                 if twice:
-                    finding = Finding(code="told_twice", events=view.refs(asked), run=run.label, call_id=call)
+                    finding = make_finding(
+                        code="told_twice", events=view.refs(asked), run=run.label, call_id=call
+                    )
                     found.setdefault((run.label, call), finding)
     return outcome(sites=sites, because=found.values())
 

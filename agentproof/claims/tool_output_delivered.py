@@ -21,7 +21,7 @@ from ..models.events import GuardrailRan, ToolEnded, ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Item, call_id_of, items_of, raw_of
-from ._outcome import Outcome, Scope, outcome, short
+from ._outcome import Outcome, Scope, make_finding, outcome, short
 from ._owned import may_change
 from ._runs import Run, times_asked
 
@@ -39,7 +39,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     pairs = [pair for run in view.runs.values() if run.returned for pair in _pairs(run)]
     starts = [start.seq for start in view.of(ToolStarted)]
     found = (
-        Finding(
+        make_finding(
             code="another_output",
             events=view.refs(end, *((run.ended,) if run.ended else ())),
             run=run.label,

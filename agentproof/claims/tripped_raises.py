@@ -12,7 +12,7 @@ From: no report among those studied; natural, and silent on all of them.
 from ..models.events import GuardrailRan
 from ..models.manifest import Finding
 from ._evidence import Evidence
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "tripped-raises"
 VERSION = 1
@@ -30,7 +30,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         if isinstance(event, GuardrailRan) and event.tripped and event.guardrail_kind in ("input", "output")
     ]
     found = (
-        Finding(
+        make_finding(
             code="returned",
             events=view.refs(event, run.ended),
             run=run.label,

@@ -18,7 +18,7 @@ from ..models.events import HandoffMade, ModelAnswered, ModelCalled
 from ..models.manifest import Finding
 from ._evidence import Evidence
 from ._items import Key, is_call, is_output, items_of, key_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run, filters_items
 
 NAME = "turn-grows"
@@ -32,7 +32,7 @@ def evaluate(evidence: Evidence) -> Outcome:
     view = evidence.view
     turns = [turn for run in view.runs.values() if not filters_items(run) for turn in _turns(run)]
     found = (
-        Finding(
+        make_finding(
             code="forgotten",
             events=view.refs(first, second),
             run=second.run,

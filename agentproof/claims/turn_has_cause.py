@@ -19,7 +19,7 @@ from ..models.events import ModelAnswered, ModelCalled
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import Item, items_of, key_of, text_of, type_of
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "turn-has-cause"
@@ -48,7 +48,7 @@ def _violations(pairs: list[tuple[ModelCalled, ModelAnswered, ModelCalled]], vie
         if not said or not all(type_of(item) == "message" for item in said) or not any(map(text_of, said)):
             continue
         if not _is_told_something(first, second):
-            yield Finding(code="asked_again", events=view.refs(answer, second), run=second.run)
+            yield make_finding(code="asked_again", events=view.refs(answer, second), run=second.run)
 
 
 def _is_told_something(first: ModelCalled, second: ModelCalled) -> bool:

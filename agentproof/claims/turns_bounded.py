@@ -12,7 +12,7 @@ From: no report among those studied; natural, and silent on all of them.
 
 from ..models.manifest import Finding
 from ._evidence import Evidence
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "turns-bounded"
 VERSION = 1
@@ -29,7 +29,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         if run.started.max_turns is not None and run.started.state is None
     ]
     found = (
-        Finding(
+        make_finding(
             code="too_many",
             events=view.refs(run.started, *run.answers()[-1:]),
             run=run.label,

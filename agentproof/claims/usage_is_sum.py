@@ -16,7 +16,7 @@ from typing import Any
 
 from ..models.manifest import Finding
 from ._evidence import Evidence
-from ._outcome import Outcome, Scope, outcome
+from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "usage-is-sum"
@@ -45,7 +45,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         sums = [{name: _sum(run, runs, name) for name in names} for runs in ([run], deep)]
         if got not in sums:
             found.append(
-                Finding(
+                make_finding(
                     code="another_sum", events=view.refs(run.ended), run=run.label, before=sums[0], after=got
                 )
             )

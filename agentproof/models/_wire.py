@@ -31,13 +31,19 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", max_length=
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """A number of things or bytes, inside the integer range that every JSON reader keeps exact."""
 
-Text = Annotated[str, StringConstraints(max_length=4096)]
+MAX_TEXT = 4096
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
 """A short text of our own or of the SDK's vocabulary (names, codes, versions)."""
 
 _SEGMENT = r"[A-Za-z0-9_+.,=@()~!#%&-](?:[A-Za-z0-9_+.,=@()~!#%& -]*[A-Za-z0-9_+,=@()~!#%&-])?"
 MEMBER_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 MemberPath = Annotated[str, StringConstraints(pattern=f"^{MEMBER_PATH}$", max_length=240)]
 """A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
+
+
+def bounded(text: str) -> str:
+    """A text of any length as a `Text`: a longer one is cut, and says so."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 
 BY_PYDANTIC = ContextVar("BY_PYDANTIC", default=False)

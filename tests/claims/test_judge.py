@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agentproof import judge
-from agentproof.claims import INVARIANTS, explain
+from agentproof.claims import INVARIANTS, Evidence, Outcome, explain
 from agentproof.errors import BundleError
-from agentproof.models.manifest import Conduct, Gap, Place
+from agentproof.models.manifest import Conduct, Finding, Gap, Place
 from tests.claims.builder import (
     ISOLATION,
     Script,
@@ -181,3 +181,43 @@ def test_every_finding_has_a_sentence() -> None:
 def test_every_reason_has_a_sentence() -> None:
     assert judge.explain_reason("no_run") == "the script never ran an agent"
     assert judge.explain_reason("from_a_newer_tool") == "from a newer tool"
+
+
+LONG = "c" * 5000
+
+
+def _with_long_texts() -> Script:
+    """What a hostile or merely wordy program makes rules speak of: ids, keys and files of any length."""
+    script = Script()
+    run = script.run()
+    script.model(run, [function_call(LONG)], message("done"))
+    result = script.end(run, waits_for=["call_1"])
+    one = script.made(result, state_json())
+    script.now[one][LONG] = LONG
+    return script.exit(
+        outcome="raised",
+        error={"type": "builtins:AssertionError", "message": LONG},
+        frames=[{"file": "x" * 4090, "line": 1, "function": "f"}],
+    )
+
+
+def test_texts_of_any_length_are_cut_in_findings() -> None:
+    verdict = judged(_with_long_texts())
+    violated = {claim.id: claim.because[0] for claim in verdict.claims if claim.status == "violated"}
+    assert {"call-output-linkage", "script-completed", "state-integrity"} <= violated.keys()
+    call_id, pointer = violated["call-output-linkage"].call_id, violated["state-integrity"].pointer
+    assert call_id == "c" * 4095 + "…"
+    assert pointer == "/" + "c" * 4094 + "…"
+    assert len(violated["script-completed"].subject or "") == 4096
+
+
+def test_what_a_rule_cannot_put_into_a_finding_is_the_bundles_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(evidence: Evidence) -> Outcome:
+        Finding(code="x", events=(), call_id=LONG)
+        raise AssertionError("a finding took a text that is too long")
+
+    monkeypatch.setattr(INVARIANTS["state-integrity"], "evaluate", careless)
+    with pytest.raises(BundleError) as refused:
+        judged(_quiet().exit())
+    assert refused.value.reason == "malformed"
+    assert "'state-integrity'" in str(refused.value)

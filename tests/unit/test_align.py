@@ -113,3 +113,21 @@ def test_a_large_value_is_given_by_its_beginning() -> None:
     assert isinstance(found.after, str)
     assert len(found.after) < 400
     assert found.after.endswith("…")
+
+
+def test_texts_of_any_length_are_cut() -> None:
+    def asked(call: str, key: str) -> Script:
+        script = Script()
+        run = script.run(agent="a" * 4096)
+        script.tool(run, call, arguments={key: 1})
+        script.end(run)
+        return script.exit()
+
+    differences = between(asked("c" * 4096, "k" * 5000), asked("c" * 4096, "other"))
+    changed = [each for each in differences if each.what == "changed"]
+    assert changed
+    assert all(each.subject.endswith("…") and len(each.subject) == 4096 for each in changed)
+    assert any((each.pointer or "").endswith("k…") for each in changed)
+    gone = between(asked("c" * 4096, "k"), asked("d" * 4096, "k"))
+    assert {"gone", "new"} <= {each.what for each in gone}
+    assert all(len(each.subject) <= 4096 for each in gone)

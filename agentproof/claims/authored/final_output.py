@@ -18,7 +18,7 @@ from ...models._wire import Count, Text, encode
 from ...models.manifest import Finding
 from ...models.values import Value
 from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope
+from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
 from ._kind import Arguments, last_or_chosen
 
 NAME = "final-output"
@@ -59,7 +59,7 @@ def evaluate(evidence: Evidence, arguments: FinalOutput) -> Outcome:
     )
     by_type = arguments.type is not None and arguments.equals is None and arguments.contains is None
     wanted: Any = arguments.equals if arguments.equals is not None else arguments.contains  # Any: a value
-    finding = Finding(
+    finding = make_finding(
         code="is_it" if fits else "is_another",
         events=view.refs(run.ended),
         run=run.label,

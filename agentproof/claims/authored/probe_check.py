@@ -13,7 +13,7 @@ from ...models._wire import Text
 from ...models.events import ProbeChecked
 from ...models.manifest import Finding
 from .._evidence import Evidence, View
-from .._outcome import Outcome, Scope, outcome
+from .._outcome import Outcome, Scope, make_finding, outcome
 from ._kind import Arguments
 
 NAME = "probe-check"
@@ -43,7 +43,9 @@ def evaluate(evidence: Evidence, arguments: ProbeCheck) -> Outcome:
     failed = (event for event in checks if not event.passed)
     return outcome(
         sites=len(checks),
-        because=(Finding(code="check_failed", events=view.refs(e), subject=arguments.label) for e in failed),
+        because=(
+            make_finding(code="check_failed", events=view.refs(e), subject=arguments.label) for e in failed
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from ...models._wire import Count, Text
 from ...models.events import Failure
 from ...models.manifest import Finding
 from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope
+from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
 from .._runs import Run
 from ._kind import Arguments, last_or_chosen
 
@@ -48,7 +48,7 @@ def evaluate(evidence: Evidence, arguments: RunEnds) -> Outcome:
     fits = _outcome(run) == arguments.outcome and (
         arguments.error is None or (error is not None and is_class(error, arguments.error))
     )
-    finding = Finding(
+    finding = make_finding(
         code="ended_so" if fits else "ended_otherwise",
         events=view.refs(run.ended),
         run=run.label,

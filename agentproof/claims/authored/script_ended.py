@@ -17,7 +17,7 @@ from ...models._wire import Text
 from ...models.events import ScriptEnded
 from ...models.manifest import Finding
 from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope
+from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
 from ._kind import Arguments
 from .run_ended import is_class
 
@@ -49,7 +49,7 @@ def evaluate(evidence: Evidence, arguments: ScriptEnds) -> Outcome:
         fits = fits and (end.code or 0) == (arguments.code or 0)
     if arguments.error is not None:
         fits = fits and end.error is not None and is_class(end.error, arguments.error)
-    finding = Finding(
+    finding = make_finding(
         code="ended_so" if fits else "ended_otherwise",
         events=view.refs(end),
         before=_words(arguments.outcome, arguments.code, arguments.error),

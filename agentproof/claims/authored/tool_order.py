@@ -19,7 +19,7 @@ from ...models._wire import Count, Text
 from ...models.events import ToolStarted
 from ...models.manifest import Finding
 from .._evidence import Evidence
-from .._outcome import Outcome, Scope, outcome
+from .._outcome import Outcome, Scope, make_finding, outcome
 from ._kind import Arguments, chosen
 
 NAME = "tool-order"
@@ -52,7 +52,7 @@ def evaluate(evidence: Evidence, arguments: ToolOrder) -> Outcome:
             continue
         if view.happens_before(first[other], first[one]):
             refs = view.refs(first[one], first[other])
-            found.append(Finding(code="started_later", events=refs, tool=one, subject=other))
+            found.append(make_finding(code="started_later", events=refs, tool=one, subject=other))
         elif not view.happens_before(first[one], first[other]):
             continue
         sites += 1

@@ -17,7 +17,7 @@ from pydantic import model_validator
 from ...models._wire import Count, Text
 from ...models.manifest import Finding
 from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope
+from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
 from ._kind import Arguments, chosen
 
 NAME = "tool-runs"
@@ -63,7 +63,7 @@ def evaluate(evidence: Evidence, arguments: ToolRuns) -> Outcome:
     least = arguments.times if arguments.times is not None else arguments.at_least or 0
     most = arguments.times if arguments.times is not None else arguments.at_most
     fits = least <= len(starts) and (most is None or len(starts) <= most)
-    finding = Finding(
+    finding = make_finding(
         code="ran_as_often" if fits else "ran_otherwise",
         events=view.refs(*starts[:20]) if starts else view.refs(runs[-1].started),
         tool=arguments.tool,

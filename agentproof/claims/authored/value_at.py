@@ -27,7 +27,7 @@ from ...models.events import Event, ModelCalled, ProbeObserved, RunEnded
 from ...models.manifest import Finding
 from ...models.values import Value, from_state
 from .._evidence import Evidence, View
-from .._outcome import NOT_OBSERVED, Outcome, Scope, short
+from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding, short
 from .._states import StateLine
 from ._kind import Arguments, chosen, resolve
 
@@ -103,7 +103,7 @@ def evaluate(evidence: Evidence, arguments: ValueAt) -> Outcome:
             wanted = contains
         case _:
             fits = _code(value) == _code(wanted)
-    finding = Finding(
+    finding = make_finding(
         code="is_it" if fits else "is_another",
         events=view.refs(event, *((other[0],) if other is not None else ())),
         pointer=arguments.at.pointer,
