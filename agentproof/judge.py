@@ -4,8 +4,10 @@ Rules:
 1. Each claim is evaluated by its own kind; one whose kind needs a part of the recording that failed,
    or that this recording could not capture, is `not_observed`.
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
-   clean end (or to the one that its author claims); else `inconclusive`. That the script completed is
-   not enough to hold: it says nothing of the SDK by itself.
+   clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
+   That the script completed is not enough to hold: it says nothing of the SDK by itself. A script that
+   ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
+   variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
 4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
@@ -35,6 +37,8 @@ REASONS: Mapping[str, str] = {
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
+    "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation) "
+    "it did not: what holds, holds as written alone",
     "repeats_differ": "two recordings of the same script differ",
     "sdk_changed": "the script changed the SDK; --allow-sdk-changes judges it all the same",
     "needs_namespace": "the script needs loopback network, which this machine's isolation does not give",
@@ -236,10 +240,10 @@ def _concluded(
     if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
     reasons: set[str] = {"synthetic_stream"} if violated else set()
-    claimed_end = any(r.kind == script_ended.NAME and r.status == "holds" for r in results)
-    if not claimed_end and not _came_to_its_end(evidence):
-        reasons.add("script_failed")
-    if not any(r.status == "holds" and r.kind != script_completed.NAME for r in results):
+    cut_short = _modes_cut_short(evidence, results)
+    if cut_short:
+        reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")
+    if not any(_holds(result) and result.kind != script_completed.NAME for result in results):
         reasons |= _why_nothing_holds(evidence, blind)
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
@@ -271,8 +275,15 @@ def _nothing(evidence: Evidence) -> str:
     return "nothing_observed"
 
 
-def _came_to_its_end(evidence: Evidence) -> bool:
-    view = evidence.views.get("as-written")
-    if view is None:
-        return True
-    return view.script_end is not None and script_completed.is_clean(view.script_end)
+def _modes_cut_short(evidence: Evidence, results: Iterable[ClaimResult]) -> set[str]:
+    """The modes in which the script came neither to a clean end nor to the one that is claimed for it."""
+    claimed = {result.mode for result in results if result.kind == script_ended.NAME and _holds(result)}
+    return {
+        mode
+        for mode, view in evidence.views.items()
+        if mode not in claimed and not (view.script_end and script_completed.is_clean(view.script_end))
+    }
+
+
+def _holds(result: ClaimResult) -> bool:
+    return result.status == "holds"

@@ -10,6 +10,7 @@ from agentproof.errors import BundleError
 from agentproof.models.manifest import Conduct, Finding, Gap, Place
 from tests.claims.builder import (
     ISOLATION,
+    Json,
     Script,
     function_call,
     function_output,
@@ -102,6 +103,60 @@ def test_a_script_that_never_runs_an_agent_is_inconclusive() -> None:
 def test_a_script_that_failed_cannot_hold() -> None:
     verdict = judged(_quiet().exit(outcome="exited", code=3))
     assert (verdict.verdict, verdict.reasons) == ("inconclusive", ("script_failed",))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"outcome": "timed_out"},
+        {"outcome": "killed"},
+        {"outcome": "exited", "code": 1},
+        {
+            "outcome": "raised",
+            "error": {"type": "builtins:AssertionError", "message": "x"},
+            "frames": [{"file": "reproduction.py", "line": 3, "function": "f"}],
+        },
+    ],
+    ids=["hung", "killed", "failure code", "own assertion"],
+)
+def test_a_script_that_failed_only_when_streamed_does_not_hold(end: dict[str, Json]) -> None:
+    verdict = judged(_quiet().exit(), _quiet("streamed").exit(**end))
+    assert (verdict.verdict, verdict.reasons) == ("inconclusive", ("streamed_failed",))
+    assert [c.status for c in verdict.claims if c.id == "script-completed"] == ["holds"]
+
+
+def test_a_run_that_never_ends_when_streamed_does_not_hold() -> None:
+    hung = Script("streamed")
+    hung.add("stream.began", of_run=hung.run(routed=True))
+    hung.exit(outcome="timed_out")
+    assert judged(_quiet().exit(), hung).reasons == ("streamed_failed",)
+
+
+def test_what_is_violated_is_so_however_the_streamed_script_ended() -> None:
+    verdict = judged(_leaking().exit(), _quiet("streamed").exit(outcome="timed_out"))
+    assert (verdict.verdict, verdict.reasons) == ("violated", ())
+
+
+def _raised(kind: str) -> dict[str, Json]:
+    return {"outcome": "raised", "error": {"type": f"builtins:{kind}", "message": "x"}}
+
+
+def _with_claimed_end(mode: str, kind: str) -> tuple[judge.Asked, ...]:
+    ended = judge.Asked("end", "script-ended", 1, mode, {"outcome": "raised", "error": kind})  # type: ignore[arg-type] # one of the two modes
+    return (*judge.invariants(["as-written", "streamed"]), ended)
+
+
+def test_an_end_that_is_claimed_for_one_mode_excuses_no_other() -> None:
+    broken = (_quiet().exit(**_raised("ImportError")), _quiet("streamed").exit(**_raised("ValueError")))
+    assert judged(*broken, claims=_with_claimed_end("streamed", "ValueError")).reasons == ("script_failed",)
+    assert judged(*broken, claims=_with_claimed_end("as-written", "ImportError")).reasons == (
+        "streamed_failed",
+    )
+
+
+def test_an_end_that_is_claimed_for_the_streamed_mode_lets_the_verdict_hold() -> None:
+    scripts = (_quiet().exit(), _quiet("streamed").exit(**_raised("IndexError")))
+    assert judged(*scripts, claims=_with_claimed_end("streamed", "IndexError")).verdict == "holds"
 
 
 def test_a_script_that_failed_still_shows_what_it_showed() -> None:

@@ -2,7 +2,8 @@
 
 Rule: the script ends with `outcome`: it exits (with `code`, 0 where left out), raises (an `error` of
 this class, or of one of its bases), or is stopped. With this claim an end that is not clean does not
-make the verdict inconclusive.
+make the verdict inconclusive, in the modes that the claim speaks of: `mode = "streamed"` is for a script
+that cannot end well once its runs are streamed.
 
 Sites: the one end.
 
