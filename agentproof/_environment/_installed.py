@@ -15,7 +15,8 @@ from ._wheelfile import Recorded, WheelFile
 _INSTALLERS_OWN: Final = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 """What an installer may write beside METADATA (PEP 376, PEP 610, uv)."""
 _INTERPRETER: Final = re.compile(r"pythonw?[0-9.]*(?:\.exe)?")
-_VENVS_OWN: Final = ("pyvenv.cfg",)
+CONFIGURATION: Final = "pyvenv.cfg"
+"""What makes a directory a venv, and says where its interpreter lives."""
 
 
 class DiffersError(Exception):
@@ -32,8 +33,11 @@ class _Expected:
     recorded: Recorded
 
 
-def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile]) -> int:
+def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, configuration: bytes) -> int:
     """Reduce a fresh venv to its wheels' files and verify each; the number of files compared.
+
+    `configuration` is the `pyvenv.cfg` that the venv was created with: what a script can read is
+    decided by it, so no wheel may bring another.
 
     Raises:
         DiffersError: a file is missing, differs from its RECORD, or belongs to no wheel.
@@ -46,6 +50,8 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile]) -> int:
             place = _place(path, site, wheel)
             if place is None:
                 continue
+            if place.lower() == CONFIGURATION:
+                raise DiffersError(f"{wheel.filename} brings a {CONFIGURATION} of its own")
             if (known := expected.get(place)) is not None and known.recorded != recorded:
                 raise DiffersError(
                     f"{path} is in {known.wheel} and in {wheel.filename}, with different contents"
@@ -59,6 +65,8 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile]) -> int:
         # The installer's own lines (scripts, INSTALLER) go with the files that they name.
         dist_info.joinpath("RECORD").write_bytes(wheel.record_bytes)
     _tidy(venv)
+    if (venv / CONFIGURATION).read_bytes() != configuration:
+        raise DiffersError(f"{CONFIGURATION} changed while the wheels were installed")
     return _compare(venv, expected, unhashed)
 
 
@@ -71,7 +79,7 @@ def _place(path: str, site: str, wheel: WheelFile) -> str | None:
     match scheme:
         case "purelib" | "platlib":
             return f"{site}/{inner}"
-        case "data":
+        case "data" if inner.partition("/")[0].lower() not in ("bin", "scripts"):
             return inner
         case "headers":
             minor = site.split("/")[1]  # `python3.12` of lib/python3.12/site-packages
@@ -100,7 +108,7 @@ def _compare(venv: Path, expected: dict[str, _Expected], unhashed: set[str]) -> 
                 digest = hashlib.new(wanted.recorded.algorithm, stream.read())
             if digest.digest() != wanted.recorded.digest:
                 raise DiffersError(f"{place} is not what the RECORD of {wanted.wheel} says")
-        elif place not in unhashed and place not in _VENVS_OWN:
+        elif place not in unhashed and place != CONFIGURATION:
             raise DiffersError(f"{place} belongs to none of the locked wheels")
     for place, wanted in remaining.items():
         raise DiffersError(f"{place} of {wanted.wheel} is missing")

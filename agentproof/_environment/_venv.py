@@ -150,12 +150,13 @@ def _build(
         return _installed_files(lock, wheels, venv, {"UV_NO_CACHE": "1"})
     except _installed.DiffersError as difference:
         raise CannotDoError(
-            difference.what, hint="the wheel contradicts its own RECORD; it cannot be recorded"
+            difference.what, hint="a wheel that is not what its RECORD says cannot be recorded"
         ) from difference
 
 
 def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: Mapping[str, str]) -> int:
     """Create and fill the venv, verify it, and count what was compared."""
+    configuration = b""
     for what, arguments in (
         ("create", ["venv", "--quiet", "--python", str(lock.python.path), str(venv)]),
         (
@@ -177,11 +178,17 @@ def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: 
             # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.
             for entry in os.scandir(_site_packages(lock, venv)):
                 os.unlink(entry.path)
+            configuration = (venv / _installed.CONFIGURATION).read_bytes()
     if os.name == "posix" and not _python(venv).samefile(lock.python.path):
         raise _UvRefusesError(
             f"uv made the environment for {_python(venv).resolve()}, not {lock.python.path}"
         )
-    return _installed.settle(venv, _site_packages(lock, venv), [ready.file for ready in wheels])
+    return _installed.settle(
+        venv,
+        _site_packages(lock, venv),
+        [ready.file for ready in wheels],
+        configuration=configuration,
+    )
 
 
 def _python(venv: Path) -> Path:
