@@ -37,8 +37,8 @@ REASONS: Mapping[str, str] = {
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
-    "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation) "
-    "it did not: what holds, holds as written alone",
+    "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation "
+    "of it) it did not: what holds, holds as written alone",
     "repeats_differ": "two recordings of the same script differ",
     "sdk_changed": "the script changed the SDK; --allow-sdk-changes judges it all the same",
     "needs_namespace": "the script needs loopback network, which this machine's isolation does not give",
