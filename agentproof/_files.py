@@ -50,5 +50,6 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         _scratch.write(path, data, mode=mode, durable=True)
     except OSError as error:
         raise CannotDoError(
-            f"cannot write {path}: {error.strerror}", hint="choose another place with --output"
+            f"cannot write {path}: {error.strerror}",
+            hint="it takes a directory that you may write to, with room",
         ) from error

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from . import _scratch, signing
-from ._checks._members import is_comparison
 from ._comparison import Attempt, Series, pack
 from ._files import write_atomic
 from ._isolation import _runner
 from ._named import is_test, parse_named
 from ._observe import Story
+from ._place import beside
 from ._results import ResultStore, default_results
 from ._targets import Target, request_for
 from .check import Reader, check_bundle
@@ -34,9 +34,11 @@ from .record import Request, names_target, record
 from .replay import lay_out
 from .store import (
     MANIFEST,
+    ZIP_SUFFIX,
     Bundle,
     bundle_id,
     find_bundles,
+    holds_another,
     read_bundle,
     shelf_of,
     write_directory,
@@ -292,40 +294,56 @@ def check_place(path: Path, *, replace: bool) -> None:
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
-    if path.exists() and not replace and not _holds_comparison(path):
+    if path.exists() and not replace:
         raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
     parent = path.absolute().parent
     if parent.exists() and not os.access(parent, os.W_OK):
         raise CannotDoError(f"{parent} cannot be written to", hint="choose another place with --output")
 
 
-def _holds_comparison(path: Path) -> bool:
-    """An older comparison may be written over: all that it rests on is kept."""
-    try:
-        return is_comparison(read_bundle(path))
-    except BundleError:
-        return False
+def write(compared: Compared, output: Path | None, *, replace: bool) -> Path:
+    """Write the comparison bundle as a zip or directory; where it lies now.
 
-
-def write(compared: Compared, path: Path, *, replace: bool) -> None:
-    """Write the comparison bundle as a zip or directory.
+    Without `output` it is `comparison.agentproof.zip`, with its bundle id in the name where another one
+    has that name and `replace` was not given.
 
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
-    if path.name.endswith(".zip"):
+    path = output or Path(f"comparison{ZIP_SUFFIX}")
+    if output is None and not replace and holds_another(path, compared.bundle_id):
+        path = beside(path, compared.bundle_id)
+    elif output is not None:
         check_place(path, replace=replace)
+    if path.name.endswith(".zip"):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
-        write_directory(compared.bundle, path, replace=True)
+        write_directory(compared.bundle, path, replace=replace)
+    return path
 
 
-def exit_code(rows: Sequence[Row], *, expect_fixed: bool) -> Exit:
-    """1 where something regressed or is not as expected, 4 where something could not be recorded."""
-    others = [cell.outcome for row in rows for cell in row.cells[1:]]
-    cells = [cell.outcome for row in rows for cell in row.cells]
-    if "regressed" in others:
+Expected = Literal["fixed", "holds"]
+
+
+def exit_code(rows: Sequence[Row], *, expect: Expected | None = None, all_asked: bool = False) -> Exit:
+    """1 where something regressed or is not as expected, 4 where something could not be recorded.
+
+    What the others are compared with is not expected to be anything, unless it is all that there is
+    (the target that was asked for is the recording's own) or `all_asked` (a matrix, whose first target
+    is one of those asked for); then its own verdict answers.
+    """
+    cells = [cell for row in rows for cell in row.cells]
+    if any(cell.outcome == "regressed" for cell in cells):
         return Exit.NO
-    if expect_fixed and any(each not in ("fixed", "still_holds") for each in others):
+    if expect is not None and not all(_is_as_expected(row, expect, all_asked=all_asked) for row in rows):
         return Exit.NO
-    return Exit.CANNOT if "not_recorded" in cells else Exit.YES
+    return Exit.CANNOT if any(cell.outcome == "not_recorded" for cell in cells) else Exit.YES
+
+
+def _is_as_expected(row: Row, expect: Expected, *, all_asked: bool) -> bool:
+    """Whether every target that was asked for is as expected, as far as it could be recorded."""
+    others = [cell for cell in row.cells[1:] if cell.recorded is not None]
+    if expect == "fixed" and len(row.cells) > 1:
+        return all(cell.outcome in ("fixed", "still_holds") for cell in others)
+    asked = row.cells if all_asked or len(row.cells) == 1 else others
+    return all(cell.recorded is None or cell.recorded.verdict == "holds" for cell in asked)

@@ -21,11 +21,11 @@ from ._limits import MAX_WHEEL_BYTES
 from ._observe import Conditions, Reproduction, Story, observe, read_reproduction, refuse_secrets
 from ._place import Place, beside, check_writable, place_for, store_above
 from ._results import ResultStore, result_key
-from .errors import BundleError, CannotDoError, UsageError
+from .errors import CannotDoError, UsageError
 from .models.header import Header
 from .models.manifest import Manifest, Origin
 from .models.trace import Mode, Trace
-from .store import Bundle, bundle_id, read_bundle, short, write_directory, zip_bytes
+from .store import Bundle, bundle_id, holds_another, read_bundle, short, write_directory, zip_bytes
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
 """Distributions that the recorder has an adapter for, with the package that each one imports as."""
@@ -163,7 +163,7 @@ def write(recorded: Recorded, request: Request, *, output: Path | None, replace:
     """
     place = place_for(recorded.manifest, script=request.script, root=request.root, output=output)
     archive, taken = place.archive, None
-    if archive is not None and not replace and _holds_another(recorded, archive):
+    if archive is not None and not replace and holds_another(archive, recorded.bundle_id):
         if output is not None:
             raise CannotDoError(
                 f"{archive} holds something else than this recording ({short(recorded.bundle_id)})",
@@ -303,15 +303,6 @@ def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:
         attestations={name: envelope},
     )
     return Recorded(assembled.manifest, bundle, bundle_id(bundle), key)
-
-
-def _holds_another(recorded: Recorded, path: Path) -> bool:
-    if not path.exists():
-        return False
-    try:
-        return bundle_id(read_bundle(path)) != recorded.bundle_id
-    except BundleError:
-        return True
 
 
 def _write_directory(recorded: Recorded, place: Place, *, replace: bool) -> Path | None:

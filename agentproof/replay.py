@@ -36,7 +36,7 @@ from .models.comparison import TraceDifference
 from .models.manifest import Manifest
 from .models.statement import build_replayed_statement
 from .models.trace import Mode, Trace
-from .store import Bundle, bundle_id, shelf_of, short, write_directory, zip_bytes
+from .store import Bundle, bundle_id, holds_another, shelf_of, short, write_directory, zip_bytes
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,8 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
     if path.is_dir() or not path.name.endswith(".zip"):
         write_directory(bundle, path, wheels=shelf_of(path))
     else:
+        if holds_another(path, bundle_id(bundle)):
+            raise CannotDoError(f"{path} holds something else", hint="choose another place with --output")
         write_atomic(path, zip_bytes(bundle))
     return path
 

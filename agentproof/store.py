@@ -185,6 +185,16 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
         raise
 
 
+def holds_another(path: Path, identity: str) -> bool:
+    """Whether something lies at `path` that is not the bundle of that id."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        return bundle_id(read_bundle(path)) != identity
+    except BundleError:
+        return True
+
+
 def from_zip_bytes(data: bytes) -> Bundle:
     """The bundle in a zip held in memory; raises as `read_bundle` does."""
     import io  # noqa: PLC0415 (only for callers that hold bytes)

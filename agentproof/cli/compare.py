@@ -11,7 +11,7 @@ import click
 from ._group import chosen_key, examples
 
 if TYPE_CHECKING:
-    from ..compare import Options
+    from ..compare import Expected, Options
     from ..signing import PrivateKey
 
 _SHARED = (
@@ -94,7 +94,7 @@ def signer_of(key: Path | None) -> PrivateKey:
 @examples(
     "agentproof compare reproduction.py --with 0.21.0 --with latest",
     "agentproof compare report.agentproof.zip --with ../openai-agents-python@my-branch",
-    "agentproof compare bundles/ --with 0.20.0 --with 0.21.0 --expect fixed",
+    "agentproof compare bundles/sibling-approval/0.20.0 --with 0.21.0 --with latest --expect fixed",
 )
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -117,8 +117,8 @@ def signer_of(key: Path | None) -> PrivateKey:
 @recording_options
 @click.option(
     "--expect",
-    type=click.Choice(["fixed"]),
-    help="Exit 1 unless every other target has each reproduction fixed, or still holding.",
+    type=click.Choice(["fixed", "holds"]),
+    help="Exit 1 unless every other target has each reproduction fixed (or still holding), or holding.",
 )
 @click.option(
     "--output",
@@ -148,7 +148,7 @@ def compare(
     allow_sdk_changes: bool,
     timeout: int,
     key: Path | None,
-    expect: str | None,
+    expect: Expected | None,
     output: Path | None,
     replace: bool,
     junit: Path | None,
@@ -168,8 +168,7 @@ def compare(
 
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
-    place = output or Path("comparison.agentproof.zip")
-    comparing.check_place(place, replace=replace)
+    comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
     with _render.TerminalStory(quiet=quiet) as story:
         compared = comparing.compare(
             subjects,
@@ -186,7 +185,7 @@ def compare(
             key=signer_of(key),
             story=story,
         )
-    comparing.write(compared, place, replace=replace)
+    place = comparing.write(compared, output, replace=replace)
     if as_json:
         click.echo(
             _render_compare.comparison_json(compared.comparison, bundle_id=compared.bundle_id, written=place)
@@ -199,4 +198,4 @@ def compare(
         from .. import _junit
 
         _junit.write(junit, map(_junit.row_suite, compared.comparison.rows))
-    ctx.exit(comparing.exit_code(compared.comparison.rows, expect_fixed=expect == "fixed"))
+    ctx.exit(comparing.exit_code(compared.comparison.rows, expect=expect))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ._group import examples
 from .compare import options_of, recording_options, signer_of
 
+if TYPE_CHECKING:
+    from ..compare import Expected
+
 
 @examples(
     "agentproof matrix bundles/ --with 0.20.0 --with 0.21.0 --with 0.24.0 --python 3.11 --python 3.12",
-    "agentproof matrix bundles/ --with latest --jobs 8 --output nightly/",
+    "agentproof matrix bundles/ --with latest --expect holds --jobs 8 --output nightly/",
 )
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -45,6 +49,11 @@ from .compare import options_of, recording_options, signer_of
 )
 @recording_options
 @click.option(
+    "--expect",
+    type=click.Choice(["fixed", "holds"]),
+    help="Exit 1 unless each reproduction holds on every target, or is fixed on all but the first.",
+)
+@click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("matrix"),
@@ -75,6 +84,7 @@ def matrix(
     allow_sdk_changes: bool,
     timeout: int,
     key: Path | None,
+    expect: Expected | None,
     output: Path,
     junit: Path | None,
     as_json: bool,
@@ -120,4 +130,4 @@ def matrix(
         from .. import _junit
 
         _junit.write(junit, map(_junit.row_suite, finished.rows))
-    ctx.exit(comparing.exit_code(finished.rows, expect_fixed=False))
+    ctx.exit(comparing.exit_code(finished.rows, expect=expect, all_asked=True))

@@ -1,6 +1,7 @@
 """Comparisons: what became of a verdict, and a bundle that is checked without running anything."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import click
 import pytest
@@ -17,10 +18,12 @@ from agentproof._comparison import (
 )
 from agentproof._render_compare import render_comparison, render_table
 from agentproof.check import Reader
-from agentproof.errors import BundleError
-from agentproof.models.comparison import Comparison
+from agentproof.compare import Compared, Expected, exit_code, write
+from agentproof.errors import BundleError, CannotDoError, Exit
+from agentproof.models.comparison import Cell, Comparison, Recorded, Row
 from agentproof.models.manifest import ClaimResult, Judgement
-from agentproof.store import Bundle, from_zip_bytes, sha256, zip_bytes
+from agentproof.replay import write_attested
+from agentproof.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
 from agentproof.trust import Trust
 from tests import forge
 
@@ -234,3 +237,98 @@ def test_a_bad_signature_is_a_failure_of_the_signature() -> None:
     broken = Bundle(bundle.manifest, bundle.members, {name: bundle.attestations[name][:-20]})
     report = report_comparison(broken, reader=_reader(), label="x").report
     assert [check.name for check in report.checks if check.status == "failed"] == ["signature"]
+
+
+INCONCLUSIVE = "inconclusive"
+
+
+def _recorded(verdict: str) -> Recorded:
+    return Recorded(
+        bundle_id="0" * 64,
+        evidence_id="1" * 64,
+        target="openai-agents 0.20.0",
+        wheel="2" * 64,
+        python="3.12.1",
+        verdict=verdict,  # type: ignore[arg-type]  # a parameter of the test
+    )
+
+
+def _row_of(*verdicts: str) -> Row:
+    """A row of recordings with these verdicts; the first is what the others are compared with."""
+    outcomes = {
+        ("violated", "holds"): "fixed",
+        ("violated", "violated"): "still_violated",
+        ("holds", "holds"): "still_holds",
+        ("holds", "violated"): "regressed",
+    }
+    cells = []
+    for number, verdict in enumerate(verdicts):
+        outcome = outcomes.get((verdicts[0], verdict), verdict) if number else "baseline"
+        failed = verdict == "not_recorded"
+        recorded = None if failed else _recorded(verdict)
+        cells.append(
+            Cell(
+                target=f"0.{number}.0",
+                outcome="not_recorded" if failed else outcome,  # type: ignore[arg-type]  # of the test
+                recorded=recorded,
+            )
+        )
+    return Row(reproduction="case", cells=tuple(cells))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expect", "all_asked", "code"),
+    [
+        (("violated", "holds"), None, False, Exit.YES),
+        (("violated", "violated"), None, False, Exit.YES),
+        (("holds", "violated"), None, False, Exit.NO),
+        (("violated", "holds"), "fixed", False, Exit.YES),
+        (("violated", "violated"), "fixed", False, Exit.NO),
+        (("violated", "holds", INCONCLUSIVE), "fixed", False, Exit.NO),
+        (("holds", "holds"), "fixed", False, Exit.YES),
+        # The target that was asked for is the recording's own: its verdict answers.
+        (("violated",), "fixed", False, Exit.NO),
+        (("holds",), "fixed", False, Exit.YES),
+        (("violated",), "holds", True, Exit.NO),
+        (("holds",), "holds", True, Exit.YES),
+        ((INCONCLUSIVE,), "holds", True, Exit.NO),
+        # A matrix was asked for its first target too.
+        (("violated", "holds"), "holds", True, Exit.NO),
+        (("violated", "holds"), "holds", False, Exit.YES),
+        (("violated", "holds"), "fixed", True, Exit.YES),
+        (("violated", "not_recorded"), "fixed", False, Exit.CANNOT),
+        (("not_recorded",), "holds", True, Exit.CANNOT),
+    ],
+)
+def test_a_gate_answers_for_every_target_that_was_asked_for(
+    verdicts: tuple[str, ...], expect: Expected | None, all_asked: bool, code: Exit
+) -> None:
+    assert exit_code([_row_of(*verdicts)], expect=expect, all_asked=all_asked) is code
+
+
+def test_another_comparison_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    comparison, bundle = _packed()
+    other = pack([Series("another", SERIES.attempts)], forge.MAINTAINER)
+    first = Compared(comparison, bundle, bundle_id(bundle), ())
+    second = Compared(*other, bundle_id(other[1]), ())
+    usual = write(first, None, replace=False)
+    assert write(first, None, replace=False) == usual
+    beside = write(second, None, replace=False)
+    assert beside != usual
+    assert second.bundle_id[:8] in beside.name
+    with pytest.raises(CannotDoError, match="exists"):
+        write(second, usual, replace=False)
+    assert write(second, usual, replace=True) == usual
+    assert bundle_id(read_bundle(usual)) == second.bundle_id
+
+
+def test_a_replay_writes_over_its_own_bundle_only(tmp_path: Path) -> None:
+    place = tmp_path / "x.agentproof.zip"
+    assert write_attested(VIOLATED, place) == place
+    assert write_attested(VIOLATED, place) == place
+    with pytest.raises(CannotDoError, match="holds something else"):
+        write_attested(HOLDS, place)
+    (tmp_path / "notes.zip").write_text("mine")
+    with pytest.raises(CannotDoError, match="holds something else"):
+        write_attested(HOLDS, tmp_path / "notes.zip")
