@@ -98,13 +98,14 @@ class _Item(pytest.Item):
             raise ViolationError("\n".join(told))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from ._render import printable
         from .errors import AgentproofError
 
         if isinstance(excinfo.value, ViolationError):
             return str(excinfo.value)
         if isinstance(excinfo.value, AgentproofError):
-            hint = f"\nnext: {excinfo.value.hint}" if excinfo.value.hint else ""
-            return f"could not be recorded on {self.target}: {excinfo.value.message}{hint}"
+            hint = f"\nnext: {printable(excinfo.value.hint)}" if excinfo.value.hint else ""
+            return f"could not be recorded on {self.target}: {printable(excinfo.value.message)}{hint}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:

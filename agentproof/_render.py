@@ -57,7 +57,7 @@ class TerminalStory:
         if self._quiet:
             return
         self._stop()
-        click.echo(f"  {label:<{_LABEL}}{text}", err=True)
+        click.echo(f"  {label:<{_LABEL}}{printable(text)}", err=True)
 
     def _stop(self) -> None:
         if self._status is not None:

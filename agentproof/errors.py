@@ -37,6 +37,16 @@ class AgentproofError(Exception):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Arguments of subclasses differ; an error must come back whole from another process.
+        return _again, (type(self), self.__dict__, self.message)
+
+
+def _again(kind: type[AgentproofError], held: dict[str, object], message: str) -> AgentproofError:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(held)
+    return error
+
 
 class UsageError(AgentproofError):
     """What was asked for makes no sense, whatever the machine."""
