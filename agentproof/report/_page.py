@@ -15,8 +15,9 @@ from ._beside import beside, tells_the_same
 from ._compared import Comparison, compared
 from ._items import details
 from ._lanes import kept_steps, lanes_of, only, opens
+from ._reasons import Told
 from ._sides import Row, change_lines, side_by_side
-from ._story import Branch, Look, Step, Story, Telling, Told, mode_words
+from ._story import Branch, Look, Step, Story, Telling, mode_words
 from ._text import as_text, pretty, visible
 
 MAX_TEXT = 100_000

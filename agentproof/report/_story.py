@@ -5,7 +5,6 @@ them in its own way.
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from .. import claims
 from ..check import Checked
 from ..errors import BundleError
-from ..models.diff import ABSENT, Change, diff
+from ..models.diff import Change, diff
 from ..models.events import (
     Event,
     RunEnded,
@@ -25,10 +24,11 @@ from ..models.events import (
     StateRestored,
     StateSerialised,
 )
-from ..models.manifest import ClaimResult, EventRef, Finding, Manifest, Status
+from ..models.manifest import ClaimResult, Finding, Manifest
 from ..models.report import Report, Verdict
 from ..models.trace import Mode, Trace
 from ..store import Bundle
+from ._reasons import Told, claims_told
 from ._text import visible
 from ._tones import Tone, tone
 from ._words import sentence
@@ -113,32 +113,6 @@ class Telling:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why a claim came to its status: one sentence, and all that it is true of."""
-
-    text: str
-    about: str | None
-    """What changed: a state, or the result of a run."""
-    changes: tuple[Change, ...]
-    """In it, with both values whole, for findings that have a pointer."""
-    refs: tuple[EventRef, ...]
-    """The events that it rests on, in every mode, each once."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """One claim over all modes in which it came to one status."""
-
-    id: str
-    kind: str
-    status: Status
-    modes: tuple[str, ...]
-    rule: str
-    """What the kind of claim says, in one sentence."""
-    reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True)
 class Story:
     """A bundle that is not INVALID, arranged for reading."""
 
@@ -202,19 +176,9 @@ def tell(checked: Checked, *, as_shown: Report | None = None) -> Story:
         manifest=checked.manifest,
         bundle=checked.bundle,
         states=checked.states,
-        claims=tuple(_told(results, {each.mode: each for each in tellings})),
+        claims=tuple(claims_told(results, {each.mode: each for each in tellings})),
         tellings=tellings,
     )
-
-
-def rule_of(kind: str) -> str:
-    """What a kind of claim says: the first paragraph of its page."""
-    module = claims.INVARIANTS.get(kind) or claims.AUTHORED[kind]
-    doc = sys.modules[module.__name__].__doc__ or ""
-    return " ".join(doc.strip().split("\n\n")[0].split())
-
-
-# Claims
 
 
 def _remarks(results: Iterable[ClaimResult]) -> Mapping[Mode, Mapping[int, list[Remark]]]:
@@ -227,82 +191,6 @@ def _remarks(results: Iterable[ClaimResult]) -> Mapping[Mode, Mapping[int, list[
             for ref in finding.events:
                 found.setdefault(ref.mode, {}).setdefault(ref.seq, []).append(remark)
     return found
-
-
-_STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
-
-
-def _told(results: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> Iterator[Told]:
-    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another."""
-    by_id: dict[str, list[ClaimResult]] = {}
-    for claim in results:
-        by_id.setdefault(claim.id, []).append(claim)
-    told: list[Told] = []
-    for name, group in by_id.items():
-        statuses = {claim.status for claim in group}
-        best = next(status for status in _STATUSES if status in statuses)
-        chosen = [claim for claim in group if claim.status == best]
-        told.append(
-            Told(
-                id=name,
-                kind=group[0].kind,
-                status=best,
-                modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
-                rule=rule_of(group[0].kind),
-                reasons=tuple(_reasons(chosen, tellings)),
-            )
-        )
-    yield from sorted(told, key=lambda claim: _STATUSES.index(claim.status))
-
-
-def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, Telling]) -> Iterator[Reason]:
-    """One reason for each sentence; findings that differ in their pointer alone are one."""
-    changes: dict[str, dict[str, Change]] = {}
-    refs: dict[str, dict[EventRef, None]] = {}
-    about: dict[str, str | None] = {}
-    for claim in group:
-        for finding in claim.because:
-            text = claims.explain(claim, finding)
-            about.setdefault(text, finding.state or _whose(claim, finding))
-            refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
-            told = changes.setdefault(text, {})
-            for change in _changes(claim, finding, tellings):
-                told.setdefault(change.pointer, change)
-    for text, found in refs.items():
-        yield Reason(text, about[text], tuple(changes[text].values()), tuple(found))
-
-
-def _whose(claim: ClaimResult, finding: Finding) -> str | None:
-    if finding.run is None or claim.mode == "both":
-        return finding.run
-    return f"result of {finding.run}"
-
-
-def _changes(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Telling]) -> Iterator[Change]:
-    """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
-    it is what the one has and the other has not."""
-    before = ABSENT if finding.before is None else finding.before
-    after = ABSENT if finding.after is None else finding.after
-    if finding.pointer is not None:
-        yield _in_states(finding, tellings) or Change(finding.pointer, before, after)
-    elif claim.mode == "both" and not (before is ABSENT and after is ABSENT):
-        where = f"{finding.subject or 'value'}, as written and streamed"
-        if isinstance(before, dict) and isinstance(after, dict):
-            yield from (
-                Change(f"{where}, {each.pointer}", each.before, each.after) for each in diff(before, after)
-            )
-        else:
-            yield Change(where, before, after)
-
-
-def _in_states(finding: Finding, tellings: Mapping[Mode, Telling]) -> Change | None:
-    for ref in finding.events:
-        telling = tellings.get(ref.mode)
-        for look in telling.step(ref.seq).looks if telling else ():
-            for change in look.changes if look.state == finding.state else ():
-                if change.pointer == finding.pointer:
-                    return change
-    return None
 
 
 # Traces

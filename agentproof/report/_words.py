@@ -153,10 +153,14 @@ def _(event: ProbeObserved) -> str:
 
 @_say.register
 def _(event: RunStarted) -> str:
-    where = f" inside {event.parent}{for_call(event.call_id)}" if event.parent else ""
+    how = f" inside {event.parent}{for_call(event.call_id)}" if event.parent else ""
+    if event.context is not None:
+        how += f", with a context ({event.context.removeprefix('builtins:').replace(':', '.')})"
+    # What the streamed mode streams by itself would make every step of it look like another one.
+    how += ", streamed" if event.streamed and not event.routed else ""
     if event.state is not None:
-        return f"run {event.run} of {event.agent} resumes {event.state}{where}"
-    return f"run {event.run} of {event.agent} begins{where}: {value_text(event.input, 100)}"
+        return f"run {event.run} of {event.agent} resumes {event.state}{how}"
+    return f"run {event.run} of {event.agent} begins{how}: {value_text(event.input, 100)}"
 
 
 @_say.register

@@ -5,16 +5,16 @@ script gets what is left.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from ..judge import explain_reason
-from ..models.events import Event, ModelCalled, RunEnded, RunStarted, ScriptEnded, ToolEnded, ToolStarted
+from ..models.events import Event, ModelCalled, RunEnded, ScriptEnded
 from ..store import short
-from ._items import describe_call, describe_failure, details
+from ._bug import describe_bug
+from ._items import describe_failure
 from ._markup import code, fence, length, prose
-from ._sides import change_lines
-from ._story import Branch, Step, Story, Telling, Told, mode_words
-from ._text import as_text, one_line, value_text, visible
+from ._story import Story, mode_words
+from ._text import as_text, visible
 
 MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""
@@ -33,7 +33,7 @@ def render_issue(story: Story, *, attachment: str, others: Iterable[Story] = ())
     reproduction on other releases, the latest last."""
     before = "\n".join(
         [
-            *_bug(story),
+            *describe_bug(story),
             *_debug(story, tuple(others)),
             *_traceback(story),
         ]
@@ -41,190 +41,6 @@ def render_issue(story: Story, *, attachment: str, others: Iterable[Story] = ())
     after = "\n".join([*_expected(story), *_evidence(story, attachment)])
     left = MAX_LENGTH - length(before) - length(after)
     return "\n".join([before, *_steps(story, left), after]) + "\n"
-
-
-# Describe the bug
-
-
-def _bug(story: Story) -> Iterator[str]:
-    target = story.manifest.target
-    yield "### Describe the bug"
-    yield ""
-    yield prose(story.title)
-    yield ""
-    yield from _warnings(story)
-    yield f"Recorded on {code(target.name)} {code(target.version)} with agentproof: {_verdict(story)}."
-    if story.violated:
-        if story.verdict.status == "inconclusive":
-            yield "What one recording shows all the same:"
-        yield ""
-    for claim in story.violated[:_MAX_CLAIMS]:
-        yield from _claim(claim)
-    if len(story.violated) > _MAX_CLAIMS:
-        yield f"- and {len(story.violated) - _MAX_CLAIMS} more, which the bundle lists"
-    yield from _difference(story)
-    yield from _happened(story)
-    yield from _tools(story)
-
-
-def _warnings(story: Story) -> Iterator[str]:
-    if story.report.status in ("STALE", "UNTRUSTED"):
-        yield f"**{story.report.status}**: {_STATUS[story.report.status]}."
-        yield ""
-    conduct = story.manifest.conduct
-    touched = [*conduct.changed, *(place.name for place in conduct.private_writes)]
-    if touched:
-        allowed = ", which the recording allowed" if conduct.allowed else ""
-        yield f"The script changes the SDK itself{allowed}: {', '.join(map(code, touched[:8]))}."
-        yield ""
-
-
-_STATUS = {
-    "STALE": "the bundle is about another source than the one that it was checked against",
-    "UNTRUSTED": "nobody whom the checker trusts signed this bundle",
-}
-
-
-def _verdict(story: Story) -> str:
-    match story.verdict.status:
-        case "violated":
-            count = len(story.violated)
-            return f"it shows {count} violation{'' if count == 1 else 's'}"
-        case "holds":
-            return "every claim that had something to judge holds"
-        case _:
-            return f"inconclusive ({'; '.join(map(explain_reason, story.verdict.reasons))})"
-
-
-def _claim(claim: Told) -> Iterator[str]:
-    modes = "" if claim.modes == ("both",) else f" ({mode_words(claim.modes)})"
-    shown = claim.reasons[:_MAX_REASONS]
-    more = f"; and {len(claim.reasons) - len(shown)} more like it" if len(claim.reasons) > len(shown) else ""
-    yield f"- **{prose(claim.id)}**{modes}: {'; '.join(prose(reason.text) for reason in shown)}{more}"
-
-
-def _difference(story: Story) -> Iterator[str]:
-    reasons = [reason for claim in story.violated for reason in claim.reasons if reason.changes]
-    if not reasons:
-        return
-    lines: list[str] = []
-    for reason in reasons[:_MAX_REASONS]:
-        shown = reason.changes[: _MAX_CHANGES if reason is reasons[0] else 2]
-        for change in shown:
-            lines.append(f"@@ {reason.about or ''} {change.pointer} @@")
-            lines += [f"{sign}{line}" for sign, line in change_lines(change, limit=16)]
-        if len(reason.changes) > len(shown):
-            lines.append(f"@@ and {len(reason.changes) - len(shown)} more places @@")
-    yield ""
-    yield "What changed:"
-    yield ""
-    yield fence("\n".join(lines), "diff")
-
-
-def _happened(story: Story) -> Iterator[str]:
-    """The steps of the telling that decides the claims; of a long one those around what does."""
-    telling = _deciding(story)
-    if telling is None:
-        return
-    steps = [step for step in telling.steps if step.tone != "minor" or step.remarks]
-    if len(steps) > _MAX_STEPS:
-        steps = (_around(telling, steps) or steps)[:_MAX_STEPS]
-    yield ""
-    yield (
-        f"What happened {mode_words([telling.mode])}, step by step (R… are runs, S… RunStates, Q… results, "
-        "numbered as they first appear; ✗ marks what decides the claims):"
-    )
-    yield ""
-    yield fence("\n".join(_step_lines(steps, _depths(telling.parts))), "text")
-
-
-def _deciding(story: Story) -> Telling | None:
-    """The telling that most claims rest on; the first of those that are equal in this."""
-    return max(story.tellings, key=_decided_in, default=None)
-
-
-def _decided_in(telling: Telling) -> int:
-    return len(
-        {remark.claim.id for step in telling.steps for remark in step.remarks if remark.claim.mode != "both"}
-    )
-
-
-def _around(telling: Telling, steps: list[Step]) -> list[Step]:
-    """Of many steps those beside what decides a claim, with the beginnings of the runs that they are in."""
-    flagged = [step for step in steps if step.remarks]
-    near = {step.seq + offset for step in flagged for offset in (-2, -1, 0, 1)}
-    runs = {step.event.run for step in flagged}
-    starts = {
-        step.seq for step in telling.steps if isinstance(step.event, RunStarted) and step.event.run in runs
-    }
-    return [step for step in steps if step.seq in near | starts]
-
-
-def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[str]:
-    last = 0
-    for step in steps:
-        if step.seq > last + 4:
-            yield "   …"
-        last = step.seq
-        mark = "✗" if step.remarks else " "
-        indent = "  " * depths.get(step.seq, 0)
-        yield f"{step.seq:>4} {mark} {indent}{one_line(step.text, 160)}"
-        parts = details(step.event) if step.remarks else []
-        yield from (f"{'':>7}{indent}  - {one_line(part, 150)}" for part in parts[-_MAX_DETAILS:])
-
-
-def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for part in parts:
-        found |= _depths(part.parts, depth + 1) if isinstance(part, Branch) else {part.seq: depth}
-    return found
-
-
-def _tools(story: Story) -> Iterator[str]:
-    first, *later = story.tellings or (None,)
-    if first is None:
-        return
-    ran = list(_tool_lines(first))
-    yield ""
-    if not ran:
-        yield "No tool ran."
-        return
-    yield "Tools that ran:"
-    yield ""
-    yield from ran[:_MAX_TOOLS]
-    if len(ran) > _MAX_TOOLS:
-        yield f"- and {len(ran) - _MAX_TOOLS} more"
-    for telling in later:
-        yield ""
-        if list(_tool_lines(telling)) == ran:
-            yield "With its runs streamed the same tools ran."
-            continue
-        yield "With its runs streamed other tools ran, or in another order:"
-        yield ""
-        yield from list(_tool_lines(telling))[:_MAX_TOOLS]
-
-
-def _tool_lines(telling: Telling) -> Iterator[str]:
-    for step in telling.steps:
-        event = step.event
-        if not isinstance(event, ToolStarted):
-            continue
-        end = _end_of(telling, step, event)
-        gave = f" gave {code(value_text(end.output, 160))}" if end else " did not finish"
-        needs = " (needs approval)" if event.needs_approval else ""
-        yield f"- {code(describe_call(event.tool, event.arguments, event.call_id))}{needs}{gave}"
-
-
-def _end_of(telling: Telling, step: Step, start: ToolStarted) -> ToolEnded | None:
-    for later in telling.steps[step.seq :]:
-        end = later.event
-        if isinstance(end, ToolEnded) and (end.tool, end.call_id, end.run) == (
-            start.tool,
-            start.call_id,
-            start.run,
-        ):
-            return end
-    return None
 
 
 # Debug information

@@ -1,0 +1,94 @@
+"""What an issue's body tells first: the claims, what changed, the steps and the tools."""
+
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from agentproof.check import Reader, check_bundle
+from agentproof.report._bug import describe_bug
+from agentproof.report._story import Story, tell
+from tests.forge import REPORTER, Draft, draft, sources, trust_in
+from tests.hostile import EVIL
+
+Event = dict[str, Any]  # Any: a JSON object
+
+
+def story_of(changed: Draft) -> Story:
+    reader = Reader(trust=trust_in(REPORTER), sources=sources())
+    return tell(check_bundle(changed.judged().seal(), reader=reader))
+
+
+def said_of(changed: Draft) -> str:
+    return "\n".join(describe_bug(story_of(changed)))
+
+
+def with_events(added: list[Event], *, holds: bool = True) -> Draft:
+    """The draft with these events near its end, in the mode as written alone."""
+    changed = draft(holds=holds)
+    events = changed.traces["as-written"]["events"]
+    events[-2:-2] = added
+    for seq, event in enumerate(events, start=1):
+        event["seq"] = seq
+    changed.traces = {"as-written": changed.traces["as-written"]}
+    changed.manifest["recordings"] = changed.manifest["recordings"][:1]
+    return changed
+
+
+def test_a_claim_with_several_reasons_lists_them() -> None:
+    changed = draft()
+    for trace in changed.traces.values():
+        events = trace["events"]
+        at = next(index for index, event in enumerate(events) if event["kind"] == "tool.started")
+        again = [dict(event, call_id="call_2") for event in events[at : at + 2]]
+        events[at + 2 : at + 2] = again
+        for seq, event in enumerate(events, start=1):
+            event["seq"] = seq
+    text = said_of(changed)
+    assert (
+        "- **approval-respected** (as written and streamed):\n  - tool pay ran for call_1; the resumed"
+        in text
+    )
+    assert "\n  - tool pay ran for call_2; the resumed state S2 held no approval" in text
+    assert "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)" in text
+
+
+def test_a_run_says_that_the_script_streams_it_and_with_what_context() -> None:
+    changed = draft()
+    for trace in changed.traces.values():
+        for event in trace["events"]:
+            if event["kind"] == "run.started" and event["run"] == "R2":
+                event |= {"streamed": True, "context": "builtins:dict"}
+                event.pop("routed", None)
+    text = said_of(changed)
+    assert "resumes S2, with a context (dict), streamed" in text
+    assert "begins, streamed" not in text
+
+
+def test_a_recording_that_shows_no_violation_tells_what_the_script_printed() -> None:
+    text = said_of(draft(holds=True))
+    assert "every claim that had something to judge holds." in text
+    assert "The script prints:\n\n```text\n" in text
+    assert "The script prints:" not in said_of(draft())
+
+
+def test_calls_that_repeat_are_told_once_and_one_that_paused_did_not_fail() -> None:
+    # Run R1 pauses for a decision; the draft's tool runs in R2.
+    started, ended = (
+        dict(draft().event(kind), run="R1", tool="look") for kind in ("tool.started", "tool.ended")
+    )
+    done = [{**each, "call_id": "c8"} for each in (started, ended)]
+    waits = {**started, "tool": "ask", "call_id": "c9"}
+    text = said_of(with_events([*done, *done, waits]))
+    assert '- `look({"amount": 100}) for c8` (needs approval) gave `"paid 100"`, 2 times' in text
+    assert '- `ask({"amount": 100}) for c9` (needs approval) had to wait for a decision' in text
+
+
+def test_all_steps_of_a_long_story_are_folded_and_stay_text() -> None:
+    noted = [{"kind": "probe.observed", "label": f"{n} {EVIL}", "value": EVIL} for n in range(60)]
+    text = said_of(with_events(noted, holds=False))
+    tokens = MarkdownIt("commonmark").parse(text)
+    blocks = [token.content for token in tokens if token.type == "html_block"]
+    assert [block.strip() for block in blocks] == ["<details><summary>All 77 steps</summary>", "</details>"]
+    whole = [token.content for token in tokens if token.type == "fence"][-1]
+    assert whole.startswith("   1   the script reproduction.py begins\n")
+    assert len(whole) < 13_000
