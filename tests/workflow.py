@@ -137,6 +137,8 @@ class Job:
     secrets: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     """Beside what every step gets."""
+    temp: Path | None = None
+    """The runner's temporary directory, where two jobs share one."""
     echo: bool = False
     steps: list[Step] = field(default_factory=list)
     failed: bool = False
@@ -155,7 +157,6 @@ class Job:
 
     def run(self, definition: Mapping[str, Value]) -> "Job":
         """Run a job as a workflow defines it."""
-        (self.home / "temp").mkdir(parents=True)
         token = definition.get("permissions", {}).get("id-token") == "write"
         self.environment = {
             **self.environment,
@@ -223,6 +224,7 @@ class Job:
     def _script(self, step: Step, script: str, values: Mapping[str, str], place: Path) -> None:
         outputs, summary = self.home / "outputs", self.home / "summary.md"
         outputs.write_bytes(b"")
+        (self.temp or self.home / "temp").mkdir(parents=True, exist_ok=True)
         (self.home / "script.sh").write_text(script, encoding="utf-8")
         environment = {
             **clean_environment(),
@@ -233,7 +235,7 @@ class Job:
             "GITHUB_OUTPUT": str(outputs),
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_WORKSPACE": str(self.workspace),
-            "RUNNER_TEMP": str(self.home / "temp"),
+            "RUNNER_TEMP": str(self.temp or self.home / "temp"),
             **values,
         }
         with subprocess.Popen(

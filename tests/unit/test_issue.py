@@ -26,7 +26,7 @@ def with_events(added: list[Event], *, holds: bool = True) -> Draft:
     """The draft with these events near its end, in the mode as written alone."""
     changed = draft(holds=holds)
     events = changed.traces["as-written"]["events"]
-    events[-2:-2] = added
+    events[-2:-2] = [dict(event) for event in added]
     for seq, event in enumerate(events, start=1):
         event["seq"] = seq
     changed.traces = {"as-written": changed.traces["as-written"]}

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2153  # inputs of the step are in its environment
 # Records the reproductions: each by itself, or on the given targets and compared. Another verdict than the
 # expected one is for the last step to say: pages and zips are wanted then most of all.
 source "${BASH_SOURCE[0]%/*}/steps.sh"

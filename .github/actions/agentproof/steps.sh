@@ -32,10 +32,11 @@ lines() {
 }
 
 # The paths that the lines of an input name; a pattern without a match stands for itself, and is missed later.
+# None of them looks like an option.
 paths() {
   local pattern
   while IFS= read -r pattern; do
-    compgen -G "$pattern" || printf '%s\n' "$pattern"
+    { compgen -G "$pattern" || printf '%s\n' "$pattern"; } | sort -V | sed 's|^-|./-|'
   done < <(lines "$1")
 }
 
@@ -51,6 +52,5 @@ as_data() {
 
 # Remember what is wrong: the last step says it and fails.
 failed() {
-  printf '%s\n' "$1" | tr '\r\n' '  ' >>"$DIRECTORY.failed"
-  echo >>"$DIRECTORY.failed"
+  printf '%s\n' "${1//[$'\r\n']/ }" >>"$DIRECTORY.failed"
 }
