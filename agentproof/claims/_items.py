@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..models.diff import ABSENT
+
 CALLS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
@@ -110,3 +112,15 @@ def find_calls(document: object, call_id: str) -> Iterator[Item]:
             stack.extend(part.values())
         elif isinstance(part, list):
             stack.extend(part)
+
+
+def part_at(document: Any, pointer: str) -> Any:  # Any: a JSON document, or Absent
+    """What a pointer leads to; ABSENT where it leads nowhere."""
+    for token in pointer.split("/")[1:]:
+        if isinstance(document, list):
+            known = token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(document)
+            document = document[int(token)] if known else ABSENT
+        else:
+            name = token.replace("~1", "/").replace("~0", "~")
+            document = document.get(name, ABSENT) if isinstance(document, dict) else ABSENT
+    return document

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..models.diff import ABSENT, Absent, Change
-from ._items import call_id_of, fields_of, raw_of
+from ._items import call_id_of, fields_of, part_at, raw_of
 
 _FIXED = frozenset(
     f"builtins:{name}" for name in ("NoneType", "bool", "bytes", "complex", "float", "int", "str")
@@ -42,14 +42,14 @@ def is_scripts_own(
     `types` are the Python types of tool outputs by call id, where the documents do not tell them.
     """
     if match := _OUTPUT.match(change.pointer):
-        items = [fields_of(_at(document, match[1])) for document in (before, after)]
+        items = [fields_of(part_at(document, match[1])) for document in (before, after)]
         calls = {call_id_of(raw_of(item)) for item in items}
         told = {_type_of(item, types or {}) for item in items}
         outputs = [item.get("output", ABSENT) for item in items]
         return len(calls) == len(told) == 1 and _is_one_object(outputs, told.pop())
     for pattern in (_INFO, _GIVEN, _FINAL):
         if match := pattern.match(change.pointer):
-            return _is_one_object([_at(before, match[0]), _at(after, match[0])], None)
+            return _is_one_object([part_at(before, match[0]), part_at(after, match[0])], None)
     return False
 
 
@@ -65,14 +65,3 @@ def _is_one_object(sides: list[Any], type_name: str | None) -> bool:  # Any: val
     if alike and isinstance(first, dict) and first.get("$object") != second.get("$object"):
         return False
     return alike and all(may_change(side, type_name) for side in sides)
-
-
-def _at(document: Any, pointer: str) -> Any:  # Any: a JSON document, or Absent
-    for token in pointer.split("/")[1:]:
-        if isinstance(document, list):
-            known = token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(document)
-            document = document[int(token)] if known else ABSENT
-        else:
-            name = token.replace("~1", "/").replace("~0", "~")
-            document = document.get(name, ABSENT) if isinstance(document, dict) else ABSENT
-    return document

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.claims.builder import (
+    PAY,
+    Json,
     Script,
     evaluate,
     function_call,
@@ -21,11 +23,49 @@ def test_a_value_lost_between_to_json_and_from_json_is_violated() -> None:
     assert told("round-trip", script.exit()) == ["S1 is not what the JSON that it was restored from says"]
 
 
-def test_keys_that_one_side_alone_has_are_silent() -> None:
+def _round_trip(before: Json, after: Json, *, version: str = "1.15") -> str:
+    """Two documents of a state that differ in `after`'s keys; `version` is what the new one says."""
     script = Script()
-    script.restored(state_json(old="x", gone=None), as_is=state_json(new="y", trace={"id": "trace_2"}))
-    outcome = evaluate("round-trip", script.exit())
-    assert (outcome.status, outcome.sites) == ("holds", 1)
+    script.restored(state_json(**before), as_is={**state_json(**after), "$schemaVersion": version})
+    return evaluate("round-trip", script.exit()).status
+
+
+STEP = {"data": {"interruptions": [{"call_id": "call_1"}, {"call_id": "call_2"}]}}
+LOST: list[tuple[str, Json, Json]] = [
+    ("an interruption", {"step": STEP}, {"step": {"data": {"interruptions": [{"call_id": "call_1"}]}}}),
+    ("all items", {"session_items": [{"type": "x"}]}, {"session_items": []}),
+    ("an approval", {"approved": ["call_1", "call_2"]}, {"approved": ["call_1"]}),
+    ("a tool's approvals", {"approved": ["call_1"]}, {}),
+    ("a key", {"policy": "x"}, {}),
+    ("a value that became null", {"max_turns": 5}, {"max_turns": None}),
+    ("another value", {"max_turns": 5}, {"max_turns": 6}),
+    ("one item more", {"session_items": []}, {"session_items": [{"type": "x"}]}),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [case[1:] for case in LOST], ids=[case[0] for case in LOST])
+@pytest.mark.parametrize("version", ["1.15", "1.21"], ids=["same schema", "newer schema"])
+def test_what_the_restored_state_lost_is_violated(before: Json, after: Json, version: str) -> None:
+    assert _round_trip(before, after, version=version) == "violated"
+
+
+@pytest.mark.parametrize("version", ["1.15", "1.21"], ids=["same schema", "newer schema"])
+def test_a_field_without_a_value_may_be_spelled_out_or_left_out(version: str) -> None:
+    assert _round_trip({"old": None}, {"new": None, "trace": {"id": "trace_2"}}, version=version) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"added": "x", "generated_items": [{"type": "tool_call_item", "raw_item": PAY, "name": "pay"}]}),
+        ({"gone": []}, {}),
+        ({"filled": None}, {"filled": {"a": 1}}),
+    ],
+    ids=["keys added, also in items", "an empty key gone", "a null filled"],
+)
+def test_a_newer_schema_may_add_keys_and_drop_empty_ones(before: Json, after: Json) -> None:
+    assert _round_trip(before, after, version="1.21") == "holds"
+    assert _round_trip(before, after) == "violated"
 
 
 def test_a_script_that_restores_nothing_is_not_observed() -> None:
