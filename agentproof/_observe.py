@@ -19,6 +19,7 @@ from ._environment._lock import Lock
 from ._environment._wheels import WheelStore
 from ._files import read_bounded
 from ._isolation import _levels, _runner
+from ._isolation._control import read_reproduction_files
 from ._secrets import Wanted, find_secrets, host_secrets, patterns
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
@@ -50,14 +51,8 @@ class Reproduction:
     """pytest node ids below `root`; then these are run, and `script` is the file of the first."""
     extra: tuple[str, ...] = ()
     """Requirements that it needs beyond its header's."""
-
-    @property
-    def source(self) -> _runner.ReproductionSource:
-        """The script and its directory, as the runner takes them."""
-        root, entry = self.script.resolve().parent, self.script.name
-        if self.root is not None:
-            root, entry = self.root, self.script.relative_to(self.root).as_posix()
-        return _runner.ReproductionSource(root=root, entry=entry, arguments=self.arguments, tests=self.tests)
+    source: _runner.ReproductionSource = field(kw_only=True)
+    """What the runner takes: the files are read once, with the header, whatever becomes of them on disk."""
 
     @property
     def name(self) -> str:
@@ -115,7 +110,18 @@ def read_reproduction(
         ) from error
     except ValueError as error:  # null bytes
         raise UsageError(f"{script}: {error}") from error
-    return Reproduction(script, arguments, header, root, tests, extra)
+    place, entry = script.resolve().parent, script.name
+    if root is not None:
+        place, entry = root, script.relative_to(root).as_posix()
+    files, only_entry = read_reproduction_files(place, entry, tests=tests)
+    read = _runner.ReproductionSource(
+        root=place,
+        entry=entry,
+        arguments=arguments,
+        tests=tests,
+        held=({**files, entry: source}, only_entry),
+    )
+    return Reproduction(script, arguments, header, root, tests, extra, source=read)
 
 
 def observe(

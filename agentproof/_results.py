@@ -22,7 +22,6 @@ from ._environment import _wheels
 from ._environment._lock import Lock
 from ._files import write_atomic
 from ._isolation import _levels
-from ._isolation._control import read_reproduction_files
 from ._observe import Conditions, Reproduction
 from .errors import BundleError
 from .models._wire import Sha256, encode
@@ -75,11 +74,10 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
     """What a recording depends on, as one digest.
 
     Raises:
-        UsageError: the script is missing.
         CannotDoError: the isolation that is asked for cannot be had.
     """
     source = reproduction.source
-    files, _ = read_reproduction_files(source.root, source.entry, tests=source.tests)
+    files, _ = source.read()
     choice = _levels.choose(conditions.require_isolation)
     document = {
         "agentproof": _own_sources(),

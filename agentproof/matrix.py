@@ -25,7 +25,6 @@ from . import __version__, _scratch, signing
 from ._comparison import Attempt, Series, build_rows
 from ._environment import _checkout, _pythons, _wheels
 from ._files import read_bounded, write_atomic
-from ._isolation._control import read_reproduction_files
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
 from ._results import default_results
@@ -206,7 +205,7 @@ def _contents(subject: Subject) -> tuple[Mapping[str, bytes], _Called]:
             .read()
             .source
         )
-        files, _ = read_reproduction_files(source.root, source.entry, tests=source.tests)
+        files, _ = source.read()
         return files, _Called(source.entry, source.arguments, source.tests)
     if subject.bundle is None:
         raise TypeError("a subject is a script or a bundle")

@@ -15,7 +15,7 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,19 +132,17 @@ class Copied:
     """A read-only copy of the reproduction's directory."""
 
     root: Path
-    files: dict[str, bytes]
+    files: Mapping[str, bytes]
     only_entry: bool
     """True if the directory was too large, and the entry (or what holds the tests) alone was copied."""
 
 
-def copy_reproduction(source: Path, entry: str, target: Path, *, tests: Sequence[str] = ()) -> Copied:
-    """Copy what `read_reproduction_files` reads, so that nobody can write it.
+def copy_reproduction(files: Mapping[str, bytes], target: Path, *, only_entry: bool) -> Copied:
+    """Write what `read_reproduction_files` read, so that nobody can change it.
 
     Raises:
-        UsageError: there is no such script.
         CannotDoError: the copy cannot be written.
     """
-    files, only_entry = read_reproduction_files(source, entry, tests=tests)
     try:
         for name, data in files.items():
             place = target / name

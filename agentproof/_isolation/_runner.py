@@ -27,7 +27,7 @@ from ..errors import CannotDoError, RecorderError
 from ..models.manifest import Isolation
 from ..models.trace import Mode
 from . import _sandbox
-from ._control import Copied, copy_reproduction, end_processes, run_directory
+from ._control import Copied, copy_reproduction, end_processes, read_reproduction_files, run_directory
 from ._levels import Choice
 from ._readback import Captured, RawRecording, captured, has_begun, read_mode, unforked
 from ._supervision import Launched, Limits, watch
@@ -59,6 +59,12 @@ class ReproductionSource:
     arguments: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     """pytest node ids below `root`; then these are run instead of the entry."""
+    held: tuple[Mapping[str, bytes], bool] | None = None
+    """What `read` gave before: whatever becomes of the files on disk, this is what is run."""
+
+    def read(self) -> tuple[Mapping[str, bytes], bool]:
+        """Its files, and whether others were left out; raises as `read_reproduction_files` does."""
+        return self.held or read_reproduction_files(self.root, self.entry, tests=self.tests)
 
 
 @dataclass(frozen=True)
@@ -113,9 +119,8 @@ def run_recordings(
     limits = limits or Limits()
     archive = recorder if recorder is not None else recorder_archive()
     with run_directory() as base, _sandbox.outside(base) as beyond:
-        copied = copy_reproduction(
-            reproduction.root, reproduction.entry, base / "root", tests=reproduction.tests
-        )
+        files, only_entry = reproduction.read()
+        copied = copy_reproduction(files, base / "root", only_entry=only_entry)
         if copied.only_entry:
             what = "the script runs without the files beside it"
             if reproduction.tests:

@@ -14,9 +14,10 @@ import pytest
 from agentproof import _remove
 from agentproof._isolation import _control, _readback, _runner
 from agentproof._isolation._levels import Choice
+from agentproof._observe import read_reproduction
 from agentproof.errors import RecorderError, UsageError
 from agentproof.models.manifest import Conduct
-from tests.sandboxed import Environment, make_environment, run_script
+from tests.sandboxed import Environment, make_environment, run_script, standin
 
 if os.name != "posix":
     pytest.skip("these tests run scripts under a POSIX launcher", allow_module_level=True)
@@ -133,6 +134,26 @@ def test_a_missing_script_is_misuse(environment: Environment, tmp_path: Path) ->
 # ---- the copy of the reproduction
 
 
+def _copied(source: Path, entry: str, target: Path) -> _control.Copied:
+    files, only_entry = _runner.ReproductionSource(source, entry).read()
+    return _control.copy_reproduction(files, target, only_entry=only_entry)
+
+
+def test_what_was_read_with_the_header_is_what_is_run(environment: Environment, tmp_path: Path) -> None:
+    """Someone edits the script while its environment is built."""
+    script = tmp_path / "script.py"
+    script.write_text("# standin: crash")
+    read = read_reproduction(script)
+    script.write_text("pass")
+    (tmp_path / "new.py").write_text("")
+    with pytest.raises(RecorderError, match="this recorder does not start"):
+        _runner.run_recordings(
+            environment, read.source, isolation=Choice("audit-hook", landlock=0), recorder=standin()
+        )
+    files, _ = read.source.read()
+    assert files == {"script.py": b"# standin: crash"}
+
+
 def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
     source = tmp_path / "case"
     for name in ("script.py", "data/rows.json", "helper.py"):
@@ -155,7 +176,7 @@ def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
     (source / "leads-out-too").symlink_to(tmp_path)
     (source / "stays").symlink_to("helper.py")
     os.mkfifo(source / "pipe")
-    copied = _control.copy_reproduction(source, "script.py", tmp_path / "copy")
+    copied = _copied(source, "script.py", tmp_path / "copy")
     assert sorted(copied.files) == ["data/rows.json", "helper.py", "script.py", "stays"]
     assert not copied.only_entry
     found = {str(p.relative_to(tmp_path / "copy")) for p in (tmp_path / "copy").rglob("*") if p.is_file()}
@@ -171,7 +192,7 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
     for number in range(4):
         (tmp_path / f"{number}.txt").write_text("abc")
     (tmp_path / "script.py").write_text("pass")
-    copied = _control.copy_reproduction(tmp_path, "script.py", tmp_path / "copy")
+    copied = _copied(tmp_path, "script.py", tmp_path / "copy")
     assert copied.only_entry
     assert copied.files == {"script.py": b"pass"}
     _remove.remove_tree(str(tmp_path / "copy"))
