@@ -6,7 +6,7 @@
 3. A module that was imported later must hold no function whose code lies in the reproduction's files.
 4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports and
    texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that name and the file does
-   not define it itself.
+   not define it itself. In files of tests, those tests are left out that were not run.
 """
 
 import ast
@@ -24,6 +24,7 @@ _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
 _noted: Dict[Tuple[str, str], Any] = {}
 _modules: Set[str] = set()
 _during: Set[str] = set()
+_tests_run: Set[str] = set()
 
 
 def before(package: str) -> None:
@@ -32,6 +33,11 @@ def before(package: str) -> None:
         _modules.add(name)
         for path, member in _members(name, module):
             _noted[(name, path)] = member
+
+
+def test_run(node_id: str) -> None:
+    """Note that a test was run."""
+    _tests_run.add(node_id.partition("[")[0])
 
 
 def during(plan: Plan) -> None:
@@ -45,12 +51,14 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     changed = sorted(_during | set(_changed(plan.package, os.path.join(plan.root, ""))))
     writes: List[Dict[str, Any]] = []
     reads: List[Dict[str, Any]] = []
+    tested = {name.partition("::")[0] for name in (*plan.tests, *_tests_run)}
     if _modules:
         known: Optional[Set[str]] = None
         for file in files:
             if not file.endswith(".py"):
                 continue
-            used = _private_uses(os.path.join(plan.root, file), plan.package)
+            tests = file if file in tested else None
+            used = _private_uses(os.path.join(plan.root, file), plan.package, tests)
             if used and known is None:
                 known = _private_names(plan.package)
             for name, line, is_write in used:
@@ -179,8 +187,11 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
-def _private_uses(path: str, package: str) -> List[Tuple[str, int, bool]]:
-    """(name, line, whether it is written) of each use of a private name that the file does not define."""
+def _private_uses(path: str, package: str, tests: Optional[str]) -> List[Tuple[str, int, bool]]:
+    """(name, line, whether it is written) of each use of a private name that the file does not define.
+
+    `tests` is what node ids call a file of tests.
+    """
     try:
         with open(path, "rb") as stream:
             tree = ast.parse(stream.read())
@@ -188,6 +199,8 @@ def _private_uses(path: str, package: str) -> List[Tuple[str, int, bool]]:
         return []
     defined = _defined(tree)
     found: List[Tuple[str, int, bool]] = []
+    if tests is not None:
+        _leave_out_tests(tree, tests)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in defined:
             found.append((node.attr, node.lineno, not isinstance(node.ctx, ast.Load)))
@@ -206,6 +219,18 @@ def _private_uses(path: str, package: str) -> List[Tuple[str, int, bool]]:
             if parts[0] == package and len(parts) > 1 and any(_is_private(part) for part in parts):
                 found.append((node.value[:200], node.lineno, False))
     return sorted(set(found), key=lambda use: (use[1], use[0], use[2]))
+
+
+def _leave_out_tests(scope: Any, name: str) -> None:
+    """Take the tests that were not run out of a module or class."""
+    kept: List[ast.stmt] = []
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef):
+            _leave_out_tests(node, "{}::{}".format(name, node.name))
+        is_test = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test")
+        if not is_test or "{}::{}".format(name, node.name) in _tests_run:
+            kept.append(node)
+    scope.body = kept
 
 
 def _named_in_call(node: ast.Call, defined: Set[str]) -> List[Tuple[str, int, bool]]:

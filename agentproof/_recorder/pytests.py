@@ -175,6 +175,7 @@ class _Reporter:
 
     @guarded("tests")
     def _began(self, nodeid: str) -> None:
+        conduct.test_run(nodeid)
         journal().emit("test.started", {"test": text(nodeid)})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:

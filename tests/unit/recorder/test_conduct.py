@@ -2,6 +2,7 @@
 
 import sys
 import types
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -46,15 +47,17 @@ def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     monkeypatch.setitem(sys.modules, "tinysdk", module)
     monkeypatch.setattr(conduct, "_noted", {})
     monkeypatch.setattr(conduct, "_modules", set())
+    monkeypatch.setattr(conduct, "_during", set())
+    monkeypatch.setattr(conduct, "_tests_run", set())
     conduct.before("tinysdk")
     return module
 
 
-def told(tmp_path: Path, source: str = "") -> dict[str, list[object]]:
+def plan_of(tmp_path: Path, source: str = "", *, tests: Sequence[str] = ()) -> Plan:
     root = tmp_path / "root"
     root.mkdir(exist_ok=True)
     (root / "script.py").write_text(source)
-    plan = Plan(
+    return Plan(
         {
             "control": str(tmp_path),
             "root": str(root),
@@ -64,9 +67,13 @@ def told(tmp_path: Path, source: str = "") -> dict[str, list[object]]:
             "distribution": "tinysdk",
             "package": "tinysdk",
             "site_packages": str(tmp_path / "site"),
+            "tests": list(tests),
         }
     )
-    return conduct.after(plan, ["script.py"])
+
+
+def told(tmp_path: Path, source: str = "", *, tests: Sequence[str] = ()) -> dict[str, list[object]]:
+    return conduct.after(plan_of(tmp_path, source, tests=tests), ["script.py"])
 
 
 def test_an_untouched_sdk_is_not_mentioned(sdk: types.ModuleType, tmp_path: Path) -> None:
@@ -130,3 +137,50 @@ def test_a_private_name_of_the_scripts_own_is_no_use_of_the_sdk(
 ) -> None:
     found = told(tmp_path, source)
     assert (found["private_writes"], found["private_reads"]) == ([], [])
+
+
+def test_what_a_test_puts_back_is_named_all_the_same(sdk: types.ModuleType, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    helper = sdk.helper
+    sdk.helper = lambda: 2
+    conduct.during(plan)
+    sdk.helper = helper
+    assert told(tmp_path)["changed"] == ["tinysdk.helper"]
+
+
+TESTS = """
+def helper(runner):
+    runner._cache = 0
+
+def test_one(runner):
+    runner._cache = 1
+
+class TestMore:
+    def test_two(self, runner):
+        runner._cache = 2
+
+    async def test_three(self, runner):
+        runner._cache = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "lines"),
+    [
+        (["script.py::test_one"], [3, 6]),
+        (["script.py::TestMore::test_two[a-b]"], [3, 10]),
+        (["script.py::test_one", "script.py::TestMore::test_three"], [3, 6, 13]),
+        ([], [3]),
+    ],
+)
+def test_a_test_that_was_not_run_did_nothing_to_the_sdk(
+    sdk: types.ModuleType, tmp_path: Path, run: list[str], lines: list[int]
+) -> None:
+    for name in run:
+        conduct.test_run(name)
+    found: list[dict[str, object]] = told(tmp_path, TESTS, tests=["script.py"])["private_writes"]  # type: ignore[assignment]
+    assert [place["line"] for place in found] == lines
+
+
+def test_a_function_of_a_script_may_be_called_test(sdk: types.ModuleType, tmp_path: Path) -> None:
+    assert len(told(tmp_path, TESTS)["private_writes"]) == 4
