@@ -1,6 +1,8 @@
 """The command group: lazy commands, suggestions for mistyped ones, errors to exit codes."""
 
+import errno
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -10,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import AgentproofError, BundleError, Exit
+from ..errors import AgentproofError, BundleError, CannotDoError, Exit
 
 if TYPE_CHECKING:
     from ..signing import PrivateKey
+
+_REFUSALS = frozenset(
+    getattr(errno, name)
+    for name in ("EACCES", "EPERM", "ENAMETOOLONG", "ENOSPC", "EDQUOT", "EROFS", "ELOOP", "EIO")
+    if hasattr(errno, name)
+)
+"""What the operating system says of a file and nobody here is to blame for."""
 
 _COMMANDS = {
     "record": ("record", "Record a script as a signed bundle."),
@@ -85,11 +94,16 @@ class _Group(click.Group):
             # Somebody downstream (`head`) has read enough; python must not complain about it at exit.
             sys.stdout = None  # the documented way to keep the flush at exit from failing
             ctx.exit(Exit.CANNOT)
-        except Exception:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
-            import traceback
+        except Exception as error:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
+            if isinstance(error, OSError) and error.errno in _REFUSALS and error.filename is not None:
+                _tell(CannotDoError(f"{os.fsdecode(error.filename)[:200]}: {error.strerror}"))
+            else:
+                import traceback
 
-            traceback.print_exc()
-            click.echo("error: this is a bug in agentproof; please report it with the lines above", err=True)
+                traceback.print_exc()
+                click.echo(
+                    "error: this is a bug in agentproof; please report it with the lines above", err=True
+                )
             ctx.exit(Exit.CANNOT)
 
 

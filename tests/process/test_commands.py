@@ -217,3 +217,27 @@ def test_the_package_ships_what_its_commands_read() -> None:
     package = Path(__file__).parents[2] / "agentproof"
     assert (package / "cli" / "skeleton.txt").is_file()
     assert (package / "report" / "page" / "page.html").is_file()
+
+
+# What the operating system refuses
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "LONG"),
+        ("record", "LONG"),
+        ("compare", "LONG", "--with", "0.21.0"),
+        ("check-current-bundle", "LONG"),
+        ("check-current-bundle", "x.agentproof.zip", "--trust", "LONG"),
+        ("check-current-bundle", "x.agentproof.zip", "--installed", "LONG"),
+        ("check-current-bundle", "x.agentproof.zip", "--source", "LONG"),
+        ("pack", "x.agentproof.zip", "--output", "LONG"),
+        ("report", "x.agentproof.zip", "--output", "LONG"),
+    ],
+)
+def test_a_path_that_the_system_refuses_is_named_and_is_no_bug_of_ours(arguments: tuple[str, ...]) -> None:
+    refused = run(*("x" * 300 if word == "LONG" else word for word in arguments))
+    assert refused.exit_code in (2, 4), refused.stderr
+    assert "xxxxxxxx" in refused.stderr
+    assert "bug in agentproof" not in refused.stderr
