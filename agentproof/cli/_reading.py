@@ -33,11 +33,28 @@ def read_story(path: Path, *, reader: Reader) -> Story:
     place = _the_bundle(path)
     shelf = shelf_of(place)
     checked = check_path(place, reader=reader, wheels=shelf)
+    refuse_comparison(checked.bundle, path)
     if checked.status == "UNTRUSTED":
         # The check stops at the signature; what it was to judge is judged without trust in anybody.
         told = checked.report
         return tell(check_path(place, reader=_trusting_nobody(reader), wheels=shelf), as_shown=told)
     return tell(checked)
+
+
+def refuse_comparison(bundle: Bundle | None, path: Path) -> None:
+    """For commands that are about one recording.
+
+    Raises:
+        UsageError: it is a comparison of several.
+    """
+    from .._checks._members import is_comparison
+    from ..errors import UsageError
+
+    if bundle is not None and is_comparison(bundle):
+        raise UsageError(
+            f"{path} is a comparison of recordings, not one of them",
+            hint="`agentproof report` tells of it; `agentproof unpack` gives its recordings, below bundles/",
+        )
 
 
 def read_groups(paths: Iterable[Path], *, reader: Reader) -> list[Group]:

@@ -77,9 +77,15 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
 
 
 def _refuse_invalid(read: Bundle, path: Path) -> None:
+    from .._checks._members import is_comparison
     from ..check import Reader, check_bundle
     from ..errors import BundleError
 
+    if is_comparison(read):
+        from .._checks._comparisons import check_comparison
+
+        check_comparison(read, reader=Reader())
+        return
     report = check_bundle(read, reader=Reader()).report
     if report.status == "INVALID":
         failed = next(check for check in report.checks if check.status == "failed")
@@ -99,11 +105,14 @@ def _without_wheel(read: Bundle) -> Bundle:
 
 def _with_wheel(read: Bundle, path: Path) -> Bundle:
     """The bundle with its target wheel, from the store's shelf or from the user's wheel store."""
+    from .._checks._members import is_comparison
     from .._environment import _wheels
     from ..errors import CannotDoError
     from ..models.manifest import Manifest
     from ..store import WHEELS, Bundle
 
+    if is_comparison(read):
+        return read  # with the wheels that it has
     target = Manifest.from_bytes(read.manifest).target
     data = read.wheel(target.wheel)
     if data is None and _wheels.default_store().get(target.sha256) is not None:

@@ -72,6 +72,7 @@ def replay(
     from ..check import check_path
     from ..errors import Exit, UsageError
     from ..store import shelf_of
+    from ._reading import refuse_comparison
     from .check import own_reader
 
     if output is not None and key is None and not sign:
@@ -86,6 +87,7 @@ def replay(
         limits=_runner.Limits(seconds=timeout),
     )
     checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
+    refuse_comparison(checked.bundle, bundle)
     with _render.TerminalStory(quiet=quiet) as story:
         replayed = replaying.replay(checked, options=options, story=story)
     written = None

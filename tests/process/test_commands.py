@@ -219,6 +219,26 @@ def test_the_package_ships_what_its_commands_read() -> None:
     assert (package / "report" / "page" / "page.html").is_file()
 
 
+@pytest.mark.parametrize("command", ["show", "replay"])
+def test_what_is_about_one_recording_says_what_a_comparison_is(command: str, tmp_path: Path) -> None:
+    write_comparison(tmp_path / "comparison.agentproof.zip", "case")
+    refused = run(command, "comparison.agentproof.zip")
+    assert refused.exit_code == 2
+    assert "is a comparison of recordings" in refused.stderr
+    assert "agentproof unpack" in refused.stderr
+
+
+def test_a_comparison_is_unpacked_into_its_recordings_and_packed_again(tmp_path: Path) -> None:
+    write_comparison(tmp_path / "comparison.agentproof.zip", "case")
+    whole = (tmp_path / "comparison.agentproof.zip").read_bytes()
+    assert run("unpack", "comparison.agentproof.zip").exit_code == 0
+    recordings = sorted((tmp_path / "comparison" / "bundles").iterdir())
+    assert len(recordings) == 2
+    assert "INTACT" in run("show", str(recordings[0])).stdout
+    assert run("pack", "comparison", "--output", "again.zip").exit_code == 0
+    assert (tmp_path / "again.zip").read_bytes() == whole
+
+
 # What the operating system refuses
 
 
