@@ -154,6 +154,8 @@ def observe(
         seconds = time.monotonic() - started
     _hold_tests_ran(reproduction, run)
     story.done("isolated", _isolation_line(run.isolation))
+    if run.isolation.files == "none":
+        story.done("not held in", "the script could read and write what you can: read it before you run it")
     wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
     assembled = assemble(
         Recipe(

@@ -49,7 +49,7 @@ from ._checks._reporting import (
 from .errors import BundleError, Exit
 from .judge import asked_in, judge
 from .models.header import Header
-from .models.manifest import ClaimResult, Judgement, Manifest
+from .models.manifest import ClaimResult, Judgement, Manifest, Target
 from .models.projection import evidence_id
 from .models.pylock import PYLOCK, render
 from .models.report import ON_REQUEST, BundleStatus, CheckName, CheckResult, Difference, Report, Signer
@@ -139,6 +139,14 @@ def exit_code(
     return Exit.YES
 
 
+def _get_wheel(target: Target) -> str:
+    """How the reader comes to a wheel of their own."""
+    where = ""
+    if target.origin.kind == "index":
+        where = f" (`pip download --no-deps {target.name}=={target.version}` gets it)"
+    return f"compare with your own: --wheel FILE{where}, or --known LOCK"
+
+
 class _Check:
     """The state of one check; each step leaves what later ones need."""
 
@@ -196,6 +204,10 @@ class _Check:
         except BundleError as error:
             self.hint = error.hint
             return "failed", error.reason, str(error)
+
+    def _advise(self, hint: str) -> None:
+        """One more thing that the reader can do."""
+        self.hint = f"{self.hint}; {hint}" if self.hint else hint
 
     # 1. members
     def _members(self) -> Outcome:
@@ -257,13 +269,13 @@ class _Check:
             what = "; ".join(difference.what for difference in self.differences)
             return "failed", "other_source", f"about another source than yours: {what}"
         if wheel is None:
-            self.hint = "give the wheel with --wheel FILE"
+            self._advise(_get_wheel(target))
             text = f"{target.wheel} is not at hand, so neither RECORD nor the loaded modules were compared"
             return "not_made", "wheel_absent", text
         held = (*compared.held, *trees)
         name = short(target.sha256)
         if not held:
-            self.hint = "compare with your own: --wheel FILE, or --known LOCK"
+            self._advise(_get_wheel(target))
             why = f" ({'; '.join(compared.silent)})" if compared.silent else ""
             text = f"the attached wheel {name} agrees with itself; none of yours was compared with it{why}"
             return "not_made", "no_source", text
@@ -328,8 +340,7 @@ class _Check:
         )
         recorded = manifest.judgement
         everything = judged(authored=content.authored_in(manifest, header, self.traces))
-        # By their bytes, since Python has 1 == True == 1.0.
-        if everything.to_bytes() == recorded.to_bytes():
+        if content.is_same(everything, recorded):
             return recorded
         # Another version of agentproof may have known fewer claims: exactly those are judged again.
         content.hold_judgement(recorded, judged(claims=asked_in(recorded)))

@@ -11,6 +11,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -187,6 +188,9 @@ def compare(
     """
     if not subjects:
         raise UsageError("nothing to compare")
+    names = Counter(subject.name for subject in subjects)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
     recorder = Recorder(options, key=key, story=story, results=results)
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):

@@ -4,6 +4,7 @@ The steps are those of `Recording` in docs/format.md. Nothing is written before 
 a recording that fails or is killed leaves no half bundle.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,11 +183,15 @@ def check_request(request: Request, *, output: Path | None) -> None:
     """What can be found wrong before anything is built.
 
     Raises:
-        UsageError: the script is missing.
+        UsageError: the script is missing, or an option makes no sense.
         CannotDoError: the output cannot be written.
     """
     if not request.script.exists():
         raise UsageError(f"{request.script}: no such file", hint="`agentproof record SCRIPT`")
+    if request.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", request.sha256):
+        raise UsageError(
+            f"--sha256 {request.sha256}: no SHA-256", hint="64 hexadecimal digits, in lower case"
+        )
     check_writable(script=request.script, root=request.root, output=output)
 
 

@@ -248,8 +248,13 @@ def count_claims(claims: Iterable[ClaimResult]) -> str:
         held = worst.get(claim.id, "not_observed")
         worst[claim.id] = max(held, claim.status, key=order.index)
     counts = Counter(worst.values())
-    words = (("violated", "violated"), ("holds", "hold"), ("not_observed", "not observed"))
-    return ", ".join(f"{counts[status]} {word}" for status, word in words if counts[status]) or "no claims"
+    words = {"violated": "violated", "holds": "hold", "not_observed": "not observed"}
+    if counts["holds"] == 1:
+        words["holds"] = "holds"
+    return (
+        ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+        or "no claims"
+    )
 
 
 def stated(manifest: Manifest) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ def init(name: str, *, sdk: str | None) -> None:
     from .._files import write_atomic
     from ..errors import CannotDoError, UsageError
 
+    name = name.removesuffix(".py")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", name):
         raise UsageError(
             f"{name!r} is no name for a reproduction", hint="letters, digits, - and _, such as lost-approval"
