@@ -18,8 +18,11 @@ class ToolStarted(Event):
     call_id_source: Literal["hook", "matched"] | None = None
     arguments: Value | None = None
     needs_approval: bool | None = None
-    """As the tool declares it for this call (a callable is asked in a forked child); absent: not known."""
+    """As the tool declares it; of a callback, what it told the SDK itself for this call in this run; absent:
+    not known."""
     enabled: bool | None = None
+    """As the tool says when it starts; of a callback only where its code reads and does nothing else, for
+    another one may have a memory; absent: not known."""
     extractor: bool | None = None
     """For an agent as a tool: whether it has an output extractor of its own."""
 

@@ -85,7 +85,8 @@ def _asking(original: Any) -> Any:
 def _asked(args: Tuple[Any, ...], answer: Any, error: Optional[BaseException]) -> None:
     context = args[0] if args else None
     call_id = args[2] if len(args) > 2 else None
-    name = tools.calls_of(run.get()).name_of(call_id)
+    calls = tools.calls_of(run.get())
+    name = calls.name_of(call_id)
     fields: Dict[str, Any] = {
         "tool": optional_text(getattr(context, "tool_name", None)) or optional_text(name),
         "call_id": optional_text(call_id),
@@ -93,6 +94,7 @@ def _asked(args: Tuple[Any, ...], answer: Any, error: Optional[BaseException]) -
         "answer": answer if isinstance(answer, bool) else None,
         "error": None if error is None else facts.error(error),
     }
+    calls.approval_asked(fields["call_id"], fields["answer"])
     journal().emit("approval.asked", fields)
 
 

@@ -117,7 +117,7 @@ def _tool(name: str, given: Dict[str, Any]) -> None:
     if fields["call_id"] is not None:
         fields["call_id_source"] = "matched" if call_id is None else "hook"
     fields["arguments"] = action if arguments is None else encode(arguments)
-    fields["needs_approval"] = tools.needs_approval(tool, context, arguments, call_id)
+    fields["needs_approval"] = tools.needs_approval(tool, pending.approval_of(fields["call_id"]))
     fields["enabled"] = tools.is_enabled(tool, context, agent)
     if kind == "agent":
         fields["extractor"] = tools.has_extractor(tool)

@@ -6,9 +6,10 @@ run, of the state's. Standard library only.
 """
 
 import asyncio
+import dis
 import functools
 import inspect
-import json
+import types
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ... import snapshots
@@ -105,35 +106,52 @@ def _is_invoker(found: Any) -> bool:
     return callable(found) and facts.is_sdk(type(found).__module__) and not isinstance(found, type)
 
 
-def needs_approval(tool: Any, context: Any, arguments: Any, call_id: Optional[str]) -> Optional[bool]:
-    """As the tool declares it for this call; a callback is asked in a forked child. None: not known."""
+def needs_approval(tool: Any, answer: Optional[bool]) -> Optional[bool]:
+    """As the tool declares it, else what the SDK was told for this call. None: not known.
+
+    A callback may count, draw lots or look at the time: it is not asked a second time.
+    """
     declared = getattr(tool, "needs_approval", None)
-    if isinstance(declared, bool):
-        return declared
-    if not callable(declared) or not isinstance(arguments, str):
-        return None
-    try:
-        # A custom tool's input is the text itself.
-        parsed = arguments if kind_of(tool) == "custom" else json.loads(arguments) if arguments else {}
-    except ValueError:
-        return None
-    return _ask(lambda: declared(context, parsed, call_id))
+    return declared if isinstance(declared, bool) else answer
 
 
 def is_enabled(tool: Any, context: Any, agent: Any) -> Optional[bool]:
-    """As the tool says just now; a callback is asked in a forked child. None: not known."""
-    declared = getattr(tool, "is_enabled", None)
+    """As the tool says just now. None: not known.
+
+    A callback is asked, in a forked child, only where it is a function that reads and does nothing else:
+    asked twice, another one may say different things, and either may be right.
+    """
+    declared: Any = getattr(tool, "is_enabled", None)
     if isinstance(declared, bool):
         return declared
-    return _ask(lambda: declared(context, agent)) if callable(declared) else None
-
-
-def _ask(callback: Any) -> Optional[bool]:
+    if not only_reads(declared):
+        return None
     try:
-        answer = snapshots.ask(lambda: bool(complete(callback)))
+        answer = snapshots.ask(lambda: bool(declared(context, agent)))
     except snapshots.UnavailableError:
         return None
     return answer if isinstance(answer, bool) else None
+
+
+_READING = (
+    *("LOAD_", "COMPARE_", "IS_OP", "CONTAINS_OP", "BINARY_SUBSCR"),
+    *("UNARY_", "TO_BOOL", "JUMP_", "POP_"),
+)
+_MOVING = (
+    *("STORE_FAST", "RETURN_", "RESUME", "COPY", "SWAP", "DUP_", "ROT_", "NOP", "CACHE", "PUSH_NULL"),
+    *("EXTENDED_ARG", "GEN_START"),
+)
+
+
+def only_reads(function: Any) -> bool:
+    """True for a function that calls nothing, keeps nothing and waits for nothing, by its own code."""
+    code = getattr(function, "__code__", None) if inspect.isfunction(function) else None
+    if not isinstance(code, types.CodeType) or code.co_flags & (
+        inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+    ):
+        return False
+    names = {step.opname for step in dis.get_instructions(code)}
+    return all(name.startswith(_READING + _MOVING) and name != "LOAD_BUILD_CLASS" for name in names)
 
 
 def complete(callback: Any) -> Any:
@@ -158,6 +176,7 @@ class Calls:
         self._waiting: Dict[str, List[Any]] = {}
         self._started: Dict[str, List[str]] = {}
         self._names: Dict[str, str] = {}
+        self._approvals: Dict[str, Optional[bool]] = {}
 
     def asked(self, items: Any) -> None:
         """The model answered with these items."""
@@ -172,6 +191,15 @@ class Calls:
     def name_of(self, call_id: Any) -> Optional[str]:
         """The tool that a call of this run asks for."""
         return self._names.get(call_id)
+
+    def approval_asked(self, call_id: Optional[str], answer: Optional[bool]) -> None:
+        """The SDK has asked whether this call needs approval."""
+        if call_id is not None:
+            self._approvals[call_id] = answer
+
+    def approval_of(self, call_id: Optional[str]) -> Optional[bool]:
+        """What the SDK was last told for this call in this run; None if it did not ask or was not told."""
+        return None if call_id is None else self._approvals.get(call_id)
 
     def resumed(self, state: Any) -> None:
         """The run goes on from this state's JSON."""
