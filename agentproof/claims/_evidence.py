@@ -4,6 +4,7 @@ A claim about one mode is given an `Evidence` that holds that mode alone and rea
 about both modes reads `views`. Everything is indexed when first asked for.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -27,15 +28,29 @@ E = TypeVar("E", bound=Event)
 class View:
     """One trace, indexed."""
 
-    def __init__(self, trace: Trace, state: Callable[[Sha256], Any]) -> None:  # Any: a state's JSON
+    # Any: a state's JSON
+    def __init__(
+        self, trace: Trace, state: Callable[[Sha256], Any], comparable: dict[Sha256, Any] | None = None
+    ) -> None:
         self.mode: Mode = trace.mode
         self.events: tuple[Event, ...] = trace.events
         self._state = state
-        self._comparable: dict[Sha256, Any] = {}  # Any: a state's JSON
+        self._comparable = {} if comparable is None else comparable
+        """Filled as it is asked for, by all views of the same states."""
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of one kind, in canonical order."""
-        return [event for event in self.events if isinstance(event, kind)]
+        found = [events for each, events in self._by_type.items() if issubclass(each, kind)]
+        if len(found) == 1:
+            return [*found[0]]
+        return sorted(itertools.chain(*found), key=lambda event: event.seq)
+
+    @cached_property
+    def _by_type(self) -> Mapping[type[Event], list[Any]]:  # Any: events of that type
+        by_type: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            by_type.setdefault(type(event), []).append(event)
+        return by_type
 
     def event(self, seq: int) -> Event:
         return self.events[seq - 1]
@@ -153,7 +168,8 @@ class Evidence:
         state: Callable[[Sha256], Any],  # Any: a state's JSON
     ) -> "Evidence":
         """Evidence of all these traces; `state` gives the JSON of a state by its digest."""
-        return cls({mode: View(trace, state) for mode, trace in traces.items()})
+        shared: dict[Sha256, Any] = {}  # Any: a state's JSON
+        return cls({mode: View(trace, state, shared) for mode, trace in traces.items()})
 
     def only(self, mode: Mode) -> "Evidence":
         """The same, narrowed to one mode; its indexes are shared."""

@@ -1,15 +1,19 @@
 """Sessions of a trace: which labels name one store, and what was put into each.
 
-Two session objects of one id over one database file are one store; any other session is its own.
+Two session objects of one id over one database file are one store, however they spell its path; any
+other session is its own.
 """
 
+import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..models.events import SessionUsed
 from ._items import Item, Key, items_of, key_of
 
-_IN_MEMORY = (None, "", ":memory:")
+_IN_MEMORY = ("", ":memory:")
+_WORK = "<work>"
+"""What stands for the script's working directory in a trace."""
 
 
 @dataclass(eq=False)
@@ -18,6 +22,8 @@ class Store:
 
     name: str
     used: list[SessionUsed] = field(default_factory=list)
+    began_empty: bool = False
+    """Whether it lives in memory only, so that the script saw all that was ever put into it."""
 
     def added(self) -> set[Key]:
         """What was added without an error, by anybody."""
@@ -28,6 +34,18 @@ class Store:
         return any(
             event.operation in ("pop_item", "clear_session") and not event.by_sdk for event in self.used
         )
+
+
+def _is_in_memory(event: SessionUsed) -> bool:
+    return event.database in _IN_MEMORY
+
+
+def _file(database: str) -> str:
+    """One spelling of a database's path. Symbolic links are the recorder's to resolve."""
+    if database.startswith("file:"):
+        return database
+    # `<work>` and its like stand for absolute paths.
+    return posixpath.normpath(database if database.startswith("<") else posixpath.join(_WORK, database))
 
 
 def added_by(event: SessionUsed) -> list[Item]:
@@ -48,11 +66,13 @@ class Stores:
         whose part in that nothing is told."""
         for event in used:
             name = event.session
-            if event.database not in _IN_MEMORY and event.session_id is not None:
-                name = f"{event.database}#{event.session_id}"
+            if event.database is not None and not _is_in_memory(event) and event.session_id is not None:
+                name = f"{_file(event.database)}#{event.session_id}"
             self._names.setdefault(event.session, name)
             self.opaque = self.opaque or not event.session_class.startswith("agents.")
-            self.of(event.session).used.append(event)
+            store = self.of(event.session)
+            store.used.append(event)
+            store.began_empty = _is_in_memory(event)
 
     def of(self, label: str) -> Store:
         """The store behind a session object; an empty one where it was never used."""

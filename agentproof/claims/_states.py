@@ -129,12 +129,17 @@ def comparable(document: Any) -> Any:  # Any: a state's JSON
     """A state's JSON, nested states included, without what may change of itself and without the caller's
     own context object."""
     if isinstance(document, list):
-        return [comparable(part) for part in document]
+        return [comparable(part) if isinstance(part, dict | list) else part for part in document]
     if not isinstance(document, dict):
         return document
-    if "$schemaVersion" not in document:
-        return {key: comparable(part) for key, part in document.items()}
-    kept = {key: comparable(part) for key, part in document.items() if key not in _LEFT_OUT}
+    left_out = _LEFT_OUT if "$schemaVersion" in document else ()
+    kept = {
+        key: comparable(part) if isinstance(part, dict | list) else part
+        for key, part in document.items()
+        if key not in left_out
+    }
+    if not left_out:
+        return kept
     context = kept.get("context")
     if isinstance(context, dict):
         kept["context"] = {

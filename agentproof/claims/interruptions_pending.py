@@ -55,13 +55,15 @@ def _texts(document: object) -> Iterator[str]:
     stack = [document]
     while stack:
         part = stack.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, dict):
-            stack.extend(part.values())
-            stack.extend(part)
-        elif isinstance(part, list):
-            stack.extend(part)
+        if isinstance(part, dict):
+            yield from part
+            part = [*part.values()]
+        if isinstance(part, list):
+            for each in part:
+                if isinstance(each, str):
+                    yield each
+                elif isinstance(each, dict | list):
+                    stack.append(each)
 
 
 def explain(finding: Finding) -> str:

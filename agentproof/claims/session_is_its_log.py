@@ -2,19 +2,20 @@
 
 Rule: reading a session gives what was added and not popped or cleared since, by all sessions over the same
 store; the last ones where a limit was given. `pop_item` gives the last of them, or nothing when there is
-nothing. Left out: sessions that compact or branch, and stores where an operation failed, where two
-went on in parallel, or that held something before the script began; and all sessions where one is of a
+nothing. A store in memory begins empty; any other may have been filled before, so until it was read as a
+whole or cleared it is only asked for what was added. Left out: sessions that compact or branch, and
+stores where an operation failed or where two went on in parallel; and all sessions where one is of a
 class of the script's own, which may keep its items in another.
 
-Sites: reads and pops of stores of which the whole history was seen.
+Sites: reads and pops of stores to which something had been added, or whose contents were known by then.
 
 Not observed: no such read.
 
 From: openai/openai-agents-python#4729.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ..models.events import SessionUsed
 from ..models.manifest import Finding
@@ -24,17 +25,9 @@ from ._outcome import Outcome, Scope, make_finding, outcome
 from ._sessions import Store, added_by
 
 NAME = "session-is-its-log"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"sessions"})
-
-
-@dataclass
-class _Log:
-    """What a store must hold by now."""
-
-    items: list[Key] = field(default_factory=list)
-    touched: bool = False
 
 
 def evaluate(evidence: Evidence) -> Outcome:
@@ -53,7 +46,8 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 def _judged(store: Store, view: View) -> Iterator[Finding | None]:
     """One item for each read and pop; nothing after an operation that failed."""
-    log = _Log()
+    held: list[Key] = []
+    known = False  # whether `held` is all that the store holds, not only what was added
     before: SessionUsed | None = None
     for event in store.used:
         if event.error is not None or "ompact" in event.session_class:
@@ -61,24 +55,30 @@ def _judged(store: Store, view: View) -> Iterator[Finding | None]:
         if before is not None and not view.happens_before(before, event):
             return  # in parallel: which came first is not known
         before = event
+        got = [key_of(item) for item in items_of(event.result)]
         match event.operation:
             case "add_items":
-                log.items += [key_of(item) for item in added_by(event)]
+                held += [key_of(item) for item in added_by(event)]
+                known = known or store.began_empty
             case "clear_session":
-                log.items.clear()
+                held, known = [], True
             case "pop_item":
-                last = log.items.pop() if log.items else None
                 popped = key_of(fields_of(event.result)) if event.result is not None else None
-                if last is None and popped is not None and not log.touched:
-                    return  # it held something before the script began
-                yield _difference(event, "popped", last, popped, view)
-            case _:
-                held = _limited(log.items, event)
-                got = [key_of(item) for item in items_of(event.result)]
-                if not log.touched and not held and got:
-                    return
-                yield _difference(event, "read", held, got, view)
-        log.touched = True
+                if known or (popped is None and held):
+                    yield _difference(event, "popped", held[-1] if held else None, popped, view)
+                if not known and popped in held:
+                    held.remove(popped)
+                elif known or popped is None:
+                    del held[-1:]
+                    known = True
+            case _ if known:
+                yield _difference(event, "read", _limited(held, event), got, view)
+            case _ if event.limit is None or len(got) < event.limit:
+                if held:
+                    yield _difference(
+                        event, "read", held, got if Counter(held) - Counter(got) else held, view
+                    )
+                held, known = got, True
 
 
 def _limited(items: list[Key], event: SessionUsed) -> list[Key]:

@@ -261,6 +261,7 @@ class Script:
         """Any operation on a session."""
         fields.setdefault("by_sdk", True)
         fields.setdefault("session_class", "agents.memory.sqlite_session:SQLiteSession")
+        fields.setdefault("database", ":memory:")
         self.add("session.used", session=session, operation=operation, **fields)
 
     def exit(self, **fields: Json) -> "Script":

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.claims.builder import (
+    Json,
     Script,
     evaluate,
     function_call,
@@ -338,17 +339,25 @@ def test_usage_of_a_context_that_is_passed_on_is_not_judged() -> None:
 # error-has-origin
 
 
-def _raised(kind: str, *, by: str | None = None) -> Script:
+def _raised(kind: str, *, by: str | None = None, asks: bool = True, **more: Json) -> Script:
     script = Script()
     run = script.run()
+    if asks:
+        script.model(run, "go", function_call())
     error = {"type": kind, "message": ""}
     if by == "body":
         script.add("body.raised", run=run, frame="F1", function="tool", error=error)
+    elif by == "nested":
+        script.add("body.raised", run=script.run(inside=run), frame="F1", function="tool", error=error)
+    elif by == "thread":
+        script.add("body.raised", frame="F1", function="tool", error=error)
     elif by == "model":
         script.add("model.failed", run=run, call="M1", error=error)
     elif by == "session":
-        script.stores("D1", error=error)
-    script.end(run, "raised", error=error)
+        script.stores("D1", error=error, run=run)
+    elif by == "tool":
+        script.tool(run, output=None)
+    script.end(run, "raised", error={**error, **more})
     return script.exit()
 
 
@@ -358,7 +367,38 @@ def test_a_type_error_that_nobody_raised_is_violated() -> None:
     ]
 
 
-@pytest.mark.parametrize("by", ["body", "model", "session"])
+def test_what_a_caller_got_wrong_is_not_judged() -> None:
+    assert (
+        evaluate("error-has-origin", _raised("builtins:AttributeError", asks=False)).status == "not_observed"
+    )
+
+
+def test_a_tool_that_started_and_never_ended_may_have_raised() -> None:
+    assert evaluate("error-has-origin", _raised("builtins:KeyError", by="tool")).status == "not_observed"
+
+
+def test_an_error_raised_from_one_that_was_seen_holds() -> None:
+    script = _raised("builtins:KeyError", by="body", type="builtins:TypeError")
+    assert evaluate("error-has-origin", script).status == "violated"
+    cause = {"type": "builtins:KeyError", "message": ""}
+    script = _raised("builtins:KeyError", by="body", type="builtins:TypeError", cause=cause)
+    assert evaluate("error-has-origin", script).status == "holds"
+
+
+@pytest.mark.parametrize("when", ["before", "in another run"])
+def test_the_same_error_elsewhere_excuses_nothing(when: str) -> None:
+    script = Script()
+    other = script.run() if when == "in another run" else None
+    error = {"type": "builtins:KeyError", "message": ""}
+    script.add("body.raised", run=other, frame="F1", function="tool", error=error)
+    run = script.run()
+    script.model(run, "go", message("done"))
+    script.end(run, "raised", error=error)
+    script.add("body.raised", frame="F2", function="main", error=error)
+    assert evaluate("error-has-origin", script.exit()).status == "violated"
+
+
+@pytest.mark.parametrize("by", ["body", "nested", "thread", "model", "session"])
 def test_an_error_that_somebody_raised_holds(by: str) -> None:
     assert evaluate("error-has-origin", _raised("builtins:KeyError", by=by)).status == "holds"
 

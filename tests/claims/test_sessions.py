@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.claims.builder import Script, evaluate, function_call, function_output, message, told
+from tests.claims.builder import Json, Script, evaluate, function_call, function_output, message, told
 
 # call-output-linkage, in sessions
 
@@ -196,12 +196,105 @@ def test_a_session_that_keeps_what_was_stored_holds() -> None:
     assert (outcome.status, outcome.sites) == ("holds", 4)
 
 
-def test_a_session_that_held_something_before_the_script_is_not_judged() -> None:
+FILE: Json = {"session_id": "s", "database": "<work>/s.db"}
+OLD, NEW = message("old"), message("a", "user")
+
+
+def test_a_store_that_was_filled_before_is_known_from_its_first_whole_reading() -> None:
     script = Script()
-    script.session("D1", "get_items", result=[message("old")])
-    script.stores("D1", message("a", "user"))
-    script.session("D1", "get_items", result=[message("old"), message("a", "user")])
-    assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
+    script.stores("D1", NEW, **FILE)  # what it held before is not known
+    script.session("D1", "get_items", limit=1, result=[NEW], **FILE)
+    script.session("D1", "get_items", result=[OLD, NEW], **FILE)
+    outcome = evaluate("session-is-its-log", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 1)
+    script = Script()
+    script.session("D1", "get_items", result=[OLD], **FILE)
+    script.stores("D1", NEW, **FILE)
+    script.session("D1", "get_items", result=[NEW], **FILE)
+    assert told("session-is-its-log", script.exit()) == [
+        "reading session D1 gave 1 items; 2 were stored and not removed"
+    ]
+
+
+def test_what_was_added_to_a_store_must_be_there_whatever_it_held_before() -> None:
+    script = Script()
+    script.stores("D1", NEW, message("b"), **FILE)
+    script.session("D2", "get_items", result=[OLD, message("b")], **FILE)
+    assert told("session-is-its-log", script.exit()) == [
+        "reading session D2 gave 2 items that are not those stored"
+    ]
+
+
+def test_a_pop_of_what_a_store_held_before_is_no_loss() -> None:
+    script = Script()
+    script.stores("D1", NEW, **FILE)
+    for popped in (NEW, OLD):
+        script.session("D1", "pop_item", result=popped, **FILE)
+    script.session("D1", "pop_item", **FILE)
+    script.session("D1", "get_items", result=[], **FILE)
+    outcome = evaluate("session-is-its-log", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 1)
+    script = Script()
+    script.stores("D1", NEW, **FILE)
+    script.session("D1", "pop_item", **FILE)
+    assert evaluate("session-is-its-log", script.exit()).status == "violated"
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("get_items", {"result": []}),
+        ("get_items", {"result": [OLD], "limit": 2}),
+        ("clear_session", {}),
+        ("pop_item", {}),
+    ],
+    ids=["a reading", "fewer than the limit", "cleared", "nothing to pop"],
+)
+def test_what_shows_all_that_a_store_holds_begins_its_log(operation: str, fields: dict[str, Json]) -> None:
+    script = Script()
+    script.session("D1", operation, **fields, **FILE)
+    script.stores("D1", NEW, **FILE)
+    script.session("D1", "get_items", result=[], **FILE)
+    assert evaluate("session-is-its-log", script.exit()).status == "violated"
+
+
+def test_a_session_without_a_known_database_may_have_been_filled_before() -> None:
+    script = Script()
+    script.add(
+        "session.used",
+        session="D1",
+        operation="add_items",
+        by_sdk=False,
+        session_class="agents.extensions.memory.sqlalchemy_session:SQLAlchemySession",
+        items=[NEW],
+    )
+    script.add(
+        "session.used",
+        session="D1",
+        operation="get_items",
+        by_sdk=True,
+        session_class="agents.extensions.memory.sqlalchemy_session:SQLAlchemySession",
+        result=[OLD, NEW],
+    )
+    assert evaluate("session-is-its-log", script.exit()).status == "holds"
+
+
+def test_a_session_in_memory_that_is_first_read_may_hold_something() -> None:
+    script = Script()
+    script.session("D1", "get_items", result=[OLD])
+    script.stores("D1", NEW)
+    script.session("D1", "get_items", result=[OLD, NEW])
+    assert evaluate("session-is-its-log", script.exit()).status == "holds"
+
+
+@pytest.mark.parametrize("spelled", ["s.db", "./s.db", "<work>/x/../s.db", "<work>//s.db"])
+def test_one_database_is_one_store_however_its_path_is_spelled(spelled: str) -> None:
+    script = Script()
+    script.session("D1", "get_items", result=[], **FILE)
+    script.stores("D1", NEW, **FILE)
+    script.stores("D2", message("b"), session_id="s", database=spelled)
+    script.session("D1", "get_items", result=[NEW, message("b")], **FILE)
+    assert evaluate("session-is-its-log", script.exit()).status == "holds"
 
 
 def test_nothing_is_judged_after_an_operation_that_failed() -> None:
