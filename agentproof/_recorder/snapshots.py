@@ -11,11 +11,13 @@ import json
 import linecache
 import os
 import select
+import signal
+import stat
 import sys
 import threading
 import time
 import warnings
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from .events import journal
 
@@ -23,11 +25,13 @@ _leave = os._exit  # before anything else can take its place
 
 TIMEOUT = 20.0
 _CHUNK = 1 << 16
-_LONG_PATIENCE = 0.3
-_SHORT_PATIENCE = 0.01
-_patience = _LONG_PATIENCE
-"""How long a thread at work is waited for: once one stays at work, hardly at all, so that the script is
-not slowed."""
+_PATIENCE = {"settling": 0.3, "at work": 0.02}
+"""How long other threads are waited for, by what they do. The thread that asks, which may be that of an
+event loop, is held all the while. A thread that has nothing to do but to start, to end, or to take its next
+work needs microseconds, and all of this only on a machine that is very busy."""
+_NO_PATIENCE = 0.001
+"""The same until they have been seen idle again: a script with a thread that works on is not slowed."""
+_is_patient = True
 
 forking = False
 """True while the recorder itself forks."""
@@ -46,32 +50,53 @@ def can_fork() -> bool:
     A worker that has just begun or ended its work is given a moment; without it, what is observed would
     depend on how fast this machine is.
     """
-    global _patience
+    global _is_patient
     if not hasattr(os, "fork"):
         return False
-    deadline = time.monotonic() + _patience
-    while not _others_are_idle():
-        if time.monotonic() >= deadline:
-            _patience = _SHORT_PATIENCE
+    began = time.monotonic()
+    while True:
+        doing = _others()
+        if doing == "idle":
+            _is_patient = True
+            return True
+        if time.monotonic() - began >= (_PATIENCE[doing] if _is_patient else _NO_PATIENCE):
+            _is_patient = False
             return False
         time.sleep(0.0005)
-    _patience = _LONG_PATIENCE
-    return True
 
 
-def _others_are_idle() -> bool:
+def _others() -> str:
+    """What the other threads do: they are "idle", some are "settling", or some are "at work"."""
     try:
         threads = len(os.listdir("/proc/self/task"))
     except OSError:
-        return threading.active_count() == 1
+        return "idle" if threading.active_count() == 1 else "at work"
     if threads == 1:
-        return True
+        return "idle"
     frames = sys._current_frames()
+    if len(frames) != threads:
+        return "at work"  # a thread that Python does not know (of a C library) may hold any lock
     mine = threading.get_ident()
-    # A thread that Python does not know (of a C library) may hold any lock.
-    return len(frames) == threads and all(
-        name == mine or _waits_for_work(frame) for name, frame in frames.items()
-    )
+    busy = [frame for name, frame in frames.items() if name != mine and not _waits_for_work(frame)]
+    if not busy:
+        return "idle"
+    return "settling" if all(_is_between(frame) for frame in busy) else "at work"
+
+
+def _is_between(frame: Any) -> bool:
+    """True for a thread that has not begun what it is for, has ended it, or looks for the next."""
+    while frame is not None:
+        if frame.f_code.co_filename not in _OF_THREADS:
+            return False
+        frame = frame.f_back
+    return True
+
+
+_OF_THREADS = (
+    threading.__file__,
+    os.path.join(os.path.dirname(threading.__file__), "concurrent", "futures", "thread.py"),
+    os.path.join(os.path.dirname(threading.__file__), "concurrent", "futures", "_base.py"),
+)
 
 
 _IDLE = (
@@ -81,13 +106,16 @@ _IDLE = (
     ("_connection_worker_thread", ("aiosqlite", "core.py")),
     ("wait", ("threading.py",)),
 )
-"""Functions in which a thread waits without holding a lock."""
+"""Functions in which a thread waits and, but for the last, holds no lock."""
+_trusted: Tuple[Tuple[str, Tuple[str, ...]], ...] = _IDLE
+"""A thread that waits for an event of the script's may hold a lock all the while. Once a child that was
+forked beside such threads did not answer, they are taken to be at work."""
 
 
 def _waits_for_work(frame: Any) -> bool:
     code = frame.f_code
     return any(
-        code.co_name == name and code.co_filename.endswith(os.path.join(*file)) for name, file in _IDLE
+        code.co_name == name and code.co_filename.endswith(os.path.join(*file)) for name, file in _trusted
     ) or _hands_over(frame)
 
 
@@ -111,7 +139,11 @@ def _hands_over(frame: Any) -> bool:
 def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     """What `question()` gives in a child, as JSON data.
 
-    Without `may_write` no file that the script has open can grow there.
+    What the question may call of the script's own (the `get_items` of a session, validators of arguments)
+    can do little in the child: it starts nothing, changes no file by name, signals nobody, and holds
+    nothing in the place of the sockets and pipes that the script has open. Without `may_write` no file
+    that the script has open can grow there either. Shared memory, locks on files and, where the script has
+    a loopback of its own, new connections are left to it.
 
     Raises:
         UnavailableError: the child could not be forked, failed, or did not answer in time.
@@ -130,6 +162,9 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     os.close(writing)
     try:
         data = _read_all(reading, child)
+    except BaseException:  # of a signal handler of the script's
+        os.kill(child, signal.SIGKILL)
+        raise
     finally:
         os.close(reading)
         with contextlib.suppress(ChildProcessError):  # a SIGCHLD handler of the script may have reaped it
@@ -167,9 +202,10 @@ def _answer(question: Callable[[], Any], reading: int, writing: int, may_write: 
         gc.disable()
         journal().silence()
         os.close(reading)
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        _let_go_of_others(nothing, writing)
         if not may_write:
             _forbid_growing_files()
         try:
@@ -183,6 +219,21 @@ def _answer(question: Callable[[], Any], reading: int, writing: int, may_write: 
         _leave(0)
 
 
+def _let_go_of_others(nothing: int, writing: int) -> None:
+    """Put `nothing` in the place of what reaches other processes or is shared with this one's parent:
+    sockets, pipes, and what has no name (an event loop's epoll)."""
+    try:
+        names = os.listdir("/proc/self/fd")
+    except OSError:
+        return
+    for descriptor in map(int, names):
+        if descriptor in (nothing, writing):
+            continue
+        with contextlib.suppress(OSError):  # the listing's own
+            if stat.S_IFMT(os.fstat(descriptor).st_mode) in (stat.S_IFSOCK, stat.S_IFIFO, 0):
+                os.dup2(nothing, descriptor)
+
+
 def _forbid_growing_files() -> None:
     """A callback of the script that is asked here must not write to files that the script has open."""
     try:
@@ -194,12 +245,16 @@ def _forbid_growing_files() -> None:
 
 
 def _read_all(reading: int, child: int) -> bytes:
+    global _trusted
     parts: List[bytes] = []
     deadline = time.monotonic() + TIMEOUT
+    waiting = select.poll()  # `select` refuses descriptors above 1,023
+    waiting.register(reading, select.POLLIN)
     while True:
-        ready, _, _ = select.select([reading], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            os.kill(child, 9)
+        if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            os.kill(child, signal.SIGKILL)
+            if threading.active_count() > 1:
+                _trusted = _IDLE[:-1]
             return b""
         part = os.read(reading, _CHUNK)
         if not part:

@@ -1,12 +1,19 @@
 """Asking live objects: rules of `agentproof._recorder.snapshots`."""
 
 import os
+import resource
+import select
+import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,11 +80,7 @@ def test_a_file_that_the_script_has_open_does_not_grow_there(journal: Journal, t
 
 
 @_forks
-def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "_LONG_PATIENCE", 0.01)
-    monkeypatch.setattr(snapshots, "_patience", 0.3)
+def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(journal: Journal) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -98,11 +101,7 @@ def test_idle_workers_are_no_obstacle_and_a_thread_at_work_is(
 
 
 @_forks
-def test_a_worker_that_hands_over_what_it_found_is_no_obstacle(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "_LONG_PATIENCE", 0.01)
-    monkeypatch.setattr(snapshots, "_patience", 0.01)
+def test_a_worker_that_hands_over_what_it_found_is_no_obstacle(journal: Journal) -> None:
     told, go_on = threading.Event(), threading.Event()
 
     def hear(_: object) -> None:  # called by the worker, inside of `set_result`
@@ -120,6 +119,152 @@ def test_a_worker_that_hands_over_what_it_found_is_no_obstacle(
             assert snapshots.ask(lambda: "answered") == "answered"
         finally:
             go_on.set()
+
+
+def _stay(go_on: threading.Event) -> None:
+    while not go_on.is_set():
+        sum(range(10_000))
+
+
+@_forks
+def test_a_thread_that_works_on_holds_the_one_that_asks_once_and_for_a_moment(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    monkeypatch.setattr(snapshots, "_is_patient", True)
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    go_on = threading.Event()
+    thread = threading.Thread(target=_stay, args=(go_on,))
+    held = []
+    thread.start()
+    for _ in range(4):
+        began = clock[0]
+        assert not snapshots.can_fork()
+        held.append(clock[0] - began)
+    go_on.set()
+    thread.join()
+    assert held[0] <= 0.3  # while the thread began
+    assert max(held[1:]) <= 0.002
+
+
+@_forks
+@pytest.mark.parametrize(("target", "doing"), [(_stay, "at work"), (threading.Event.wait, "idle")])
+def test_a_thread_at_work_is_told_from_one_that_waits(
+    target: Callable[[threading.Event], object], doing: str
+) -> None:
+    go_on = threading.Event()
+    thread = threading.Thread(target=target, args=(go_on,))
+    thread.start()
+    try:
+        deadline = time.monotonic() + 10
+        while snapshots._others() != doing and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert snapshots._others() == doing
+    finally:
+        go_on.set()
+        thread.join()
+
+
+@_forks
+def test_a_thread_that_waits_with_a_lock_in_its_hand_is_believed_once(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "TIMEOUT", 0.1)
+    monkeypatch.setattr(snapshots, "_trusted", snapshots._IDLE)
+    lock, go_on, holds = threading.Lock(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with lock:
+            holds.set()
+            go_on.wait()
+
+    def question() -> str:
+        with lock:
+            return "answered"
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    holds.wait()
+    try:
+        for words in ("no answer", "at work", "at work"):
+            with pytest.raises(snapshots.UnavailableError, match=words):
+                snapshots.ask(question)
+    finally:
+        go_on.set()
+        thread.join()
+    assert snapshots.ask(question) == "answered"
+
+
+@_forks
+def test_the_child_reaches_no_process_by_what_is_open(journal: Journal, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    mine, other = socket.socketpair()
+    mine.setblocking(False)
+    with mine, other, select.epoll() as poll, (tmp_path / "log").open("a+b", buffering=0) as log:
+        log.write(b"kept")
+        poll.register(reading, select.EPOLLIN)
+
+        def question() -> list[object]:
+            os.write(writing, b"asked")
+            os.write(other.fileno(), b"asked")
+            changed = False
+            try:
+                poll.unregister(reading)
+                changed = True
+            except OSError:
+                pass
+            return [changed, log.seek(0), log.read().decode()]
+
+        assert snapshots.ask(question) == [False, 0, "kept"]
+        with pytest.raises(BlockingIOError):
+            mine.recv(10)
+        os.write(writing, b"own")
+        assert [event for _, event in poll.poll(1)] == [select.EPOLLIN]
+        assert os.read(reading, 20) == b"own"
+    os.close(reading)
+    os.close(writing)
+
+
+@_forks
+def test_an_answer_comes_through_a_high_descriptor(journal: Journal) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 1200:
+        pytest.skip("this machine allows few descriptors")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while held[-1] < 1030:
+            held.append(os.dup(held[0]))
+        assert snapshots.ask(lambda: "answered") == "answered"
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@_forks
+def test_what_interrupts_the_wait_for_an_answer_ends_the_child(journal: Journal) -> None:
+    def ring(number: int, frame: object) -> None:
+        raise TimeoutError("the script's own")
+
+    earlier = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    began = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError, match="the script's own"):
+            snapshots.ask(threading.Event().wait)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+    assert time.monotonic() - began < snapshots.TIMEOUT / 2
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
 
 
 @_forks
