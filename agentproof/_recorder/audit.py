@@ -32,6 +32,11 @@ _CHANGING = {
     "shutil.move",
     "shutil.rmtree",
 }
+_TOUCHING = {
+    *("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr"),
+    *("os.kill", "os.killpg", "signal.pthread_kill"),
+}
+"""What a child that only answers may not do either."""
 _STARTING = {"os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty", "subprocess.Popen"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -88,6 +93,8 @@ def install(plan: Plan) -> None:
         handlers[name] = lambda event, arguments: _resolve(event, arguments, plan)
     for name in _CHANGING:
         handlers[name] = lambda event, arguments: _change(event, arguments, ignored)
+    for name in _TOUCHING:
+        handlers[name] = _touch
     for name in _STARTING:
         handlers[name] = _start
     handlers["open"] = lambda event, arguments: _open(arguments, root, ignored)
@@ -154,6 +161,11 @@ def _change(event: str, arguments: Tuple[Any, ...], ignored: Tuple[str, ...]) ->
         _note_write(path, ignored)
 
 
+def _touch(event: str, arguments: Tuple[Any, ...]) -> None:
+    if snapshots.in_child:
+        raise PermissionError(errno.EPERM, "a child that only answers a question does no {}".format(event))
+
+
 def _note_write(path: str, ignored: Tuple[str, ...]) -> None:
     full = os.path.abspath(path)
     if (full + os.sep).startswith(ignored):
@@ -196,7 +208,9 @@ def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
         else:
             seen.resolve_ports()
         return
-    _refuse(event, "{}:{}".format(address[0], address[1] if len(address) > 1 else ""), loopback=loopback)
+    target = "{}:{}".format(address[0], address[1] if len(address) > 1 else "")
+    # To listen, on whatever address, reaches nobody: it is what a network namespace would have allowed.
+    _refuse(event, target, loopback=loopback or event == "socket.bind")
     raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
 
 
