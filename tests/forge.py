@@ -353,6 +353,7 @@ class Draft:
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
             reproduction={path: sha256(data) for path, data in self.files.items()},
+            tests=self.manifest["reproduction"].get("tests", ()),
             traces=traces.values(),
             state=states.__getitem__,
         )

@@ -132,10 +132,13 @@ class Story:
 
     @property
     def title(self) -> str:
-        """The reproduction's title, else the first line of its docstring, else the name of its file."""
+        """The reproduction's title, else its first test, its docstring's first line or its file's name."""
         reproduction = self.manifest.reproduction
         if reproduction.title:
             return reproduction.title
+        if reproduction.tests:
+            more = f" and {len(reproduction.tests) - 1} more" if len(reproduction.tests) > 1 else ""
+            return f"{reproduction.tests[0]}{more}"
         source = self.bundle.members[reproduction.entry][:_HEAD_BYTES].decode("utf-8", "replace")
         found = _DOCSTRING.match(source)
         return found["line"].strip() if found else reproduction.entry

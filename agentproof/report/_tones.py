@@ -82,4 +82,4 @@ def tone(event: Event) -> Tone:
     return next((name for name, kinds in _TONES if isinstance(event, kinds)), "script")
 
 
-_BAD_ENDS = ("raised", "killed", "timed_out", "too_much_output", "out_of_memory", "unfinished")
+_BAD_ENDS = ("raised", "failed", "killed", "timed_out", "too_much_output", "out_of_memory", "unfinished")

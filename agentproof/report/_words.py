@@ -51,12 +51,15 @@ from ..models.events import (
     StreamCancelled,
     StreamEnded,
     StreamItem,
+    TestEnded,
+    TestStarted,
     ToolEnded,
     ToolReported,
     ToolStarted,
     TraceEnded,
 )
 from ._items import describe_call, describe_failure, describe_items, for_call, listed
+from ._tests import how
 from ._text import one_line, value_text
 
 _MOMENTS = {
@@ -88,6 +91,8 @@ def _say(event: Event) -> str:
 
 @_say.register
 def _(event: ScriptStarted) -> str:
+    if event.tests:
+        return f"pytest runs {listed(event.tests, 4)}"
     given = f" with {listed(event.arguments, 6)}" if event.arguments else ""
     return f"the script {event.entry} begins{given}"
 
@@ -113,6 +118,16 @@ def _(event: ScriptEnded) -> str:
             return f"the script raises {describe_failure(event.error)}{where}"
         case outcome:
             return f"the script ends: {outcome.replace('_', ' ')}"
+
+
+@_say.register
+def _(event: TestStarted) -> str:
+    return f"test {event.test} begins"
+
+
+@_say.register
+def _(event: TestEnded) -> str:
+    return f"test {event.test} {how(event)}"
 
 
 @_say.register

@@ -14,6 +14,7 @@ from ._bug import describe_bug
 from ._items import describe_failure
 from ._markup import code, fence, length, prose
 from ._story import Story, mode_words
+from ._tests import command, counted, ended, excerpt, how, needed
 from ._text import as_text, visible
 
 MAX_LENGTH = 65_000
@@ -25,6 +26,9 @@ _MAX_CHANGES = 6
 _MAX_TOOLS = 12
 _MAX_STEPS = 40
 _MAX_DETAILS = 8
+_MAX_TESTS = 30
+_MAX_TEST_FILE = 12_000
+"""Of a longer file only the tests themselves are shown."""
 _RELATED = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
 
 
@@ -79,9 +83,15 @@ def _models(story: Story) -> str:
     names = {event.model for event in _events(story) if isinstance(event, ModelCalled)}
     if not names:
         return "none was asked"
-    own = all(name.startswith("__main__:") for name in names)
+    own = all(_is_own(name.partition(":")[0], story.manifest.reproduction.files) for name in names)
     listed = ", ".join(code(name.removeprefix("__main__:")) for name in sorted(names)[:6])
     return f"{listed}, scripted in the reproduction; no provider was asked" if own else listed
+
+
+def _is_own(module: str, files: Iterable[str]) -> bool:
+    """Whether a module is one of the reproduction's files; a test's name may begin below the root."""
+    path = f"{module.replace('.', '/')}.py"
+    return module == "__main__" or any(f"/{file}".endswith(f"/{path}") for file in files)
 
 
 def _elsewhere(story: Story, others: tuple[Story, ...]) -> str:
@@ -134,6 +144,7 @@ def _traceback(story: Story) -> Iterator[str]:
     else:
         outcome = end.outcome.replace("_", " ")
         yield f"The script ended: {outcome}{f' with {end.code}' if end.code is not None else ''}."
+    yield from _failed_tests(story)
     raised = [event for event in _events(story) if isinstance(event, RunEnded) and event.error is not None]
     if raised:
         yield ""
@@ -147,6 +158,21 @@ def _traceback(story: Story) -> Iterator[str]:
         yield fence(as_text(wrote.text), "text", limit=6000)
 
 
+def _failed_tests(story: Story) -> Iterator[str]:
+    tests = ended(_events(story))
+    if not tests:
+        return
+    yield ""
+    yield f"Of the tests {', '.join(counted(tests))}."
+    failed = [test for test in tests if test.outcome in ("failed", "error")]
+    if failed:
+        yield ""
+    for test in failed[:_MAX_TESTS]:
+        yield f"- {code(test.test)} {code(how(test), limit=300)}"
+    if len(failed) > _MAX_TESTS:
+        yield f"- and {len(failed) - _MAX_TESTS} more"
+
+
 def _steps(story: Story, left: int) -> Iterator[str]:
     reproduction = story.manifest.reproduction
     target = story.manifest.target
@@ -154,12 +180,20 @@ def _steps(story: Story, left: int) -> Iterator[str]:
     yield "### Repro steps"
     yield ""
     arguments = "".join(f" {code(each)}" for each in reproduction.arguments)
-    yield (
-        f"Run {code(reproduction.entry)}{f' with arguments{arguments}' if arguments else ''} with "
-        f"{code(f'{target.name}=={target.version}')} installed. It needs no API key and no network."
-    )
+    installed = [f"{target.name}=={target.version}", *needed(story.manifest)]
+    what = f"{code(reproduction.entry)}{f' with arguments{arguments}' if arguments else ''}"
+    if reproduction.tests:
+        what = code(command(reproduction.tests), limit=1000)
+    yield f"Run {what} with {', '.join(map(code, installed))} installed. It needs no API key and no network."
     yield ""
     source = story.bundle.members[reproduction.entry].decode("utf-8", "replace")
+    if reproduction.tests and length(source) > _MAX_TEST_FILE:
+        own = [test for test in reproduction.tests if test.partition("::")[0] == reproduction.entry]
+        part = excerpt(source, own) if all("::" in test for test in own) else None
+        if part is not None:
+            source = part
+            yield f"Of {code(reproduction.entry)}:"
+            yield ""
     yield _fitting(source, "python", left - 1600)
     rest = [path for path in reproduction.files if path != reproduction.entry]
     if rest:
