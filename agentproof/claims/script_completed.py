@@ -1,9 +1,10 @@
 """The script, as it was written, reached its end: no assertion of its own failed.
 
 Rule: an AssertionError that leaves the script with a frame in the reproduction's own files is a
-violation; where pytest ran the reproduction's tests, so is each test that failed by an assertion (or by
-`pytest.fail` or `pytest.raises`). A clean exit holds. Any other end (another exception, a signal, a limit,
-a failure exit code, an error in a test's set-up) says nothing about the SDK by itself.
+violation, unless it was raised inside of the SDK, by an assertion of the SDK's or of what it uses; where
+pytest ran the reproduction's tests, so is each test that failed by an assertion (or by `pytest.fail` or
+`pytest.raises`). A clean exit holds. Any other end (another exception, a signal, a limit, a failure exit
+code, an error in a test's set-up or tear-down) says nothing about the SDK by itself.
 
 Sites: the one end; or the tests that passed or failed by an assertion.
 
@@ -18,7 +19,7 @@ from ._evidence import Evidence, View
 from ._outcome import MAX_FINDINGS, NOT_OBSERVED, Outcome, Scope, make_finding
 
 NAME = "script-completed"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "as-written"
 NEEDS: frozenset[str] = frozenset()
 
@@ -36,7 +37,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         return NOT_OBSERVED
     if is_clean(end):
         return Outcome("holds", 1)
-    failed = end.outcome == "raised" and _is_own_assertion(end.error, end.frames)
+    failed = end.outcome == "raised" and _is_own_assertion(end)
     finding = make_finding(
         code="assertion_failed" if failed else f"script_{end.outcome}",
         events=view.refs(end),
@@ -46,7 +47,7 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 
 def _of_tests(tests: list[TestEnded], view: View) -> Outcome:
-    failed = [t for t in tests if t.outcome == "failed" and _is_own_assertion(t.error, t.frames)]
+    failed = [t for t in tests if t.outcome == "failed" and _is_own_assertion(t)]
     passed = [test for test in tests if test.outcome in ("passed", "xfailed")]
     found = tuple(
         make_finding(
@@ -67,8 +68,10 @@ def is_clean(end: ScriptEnded) -> bool:
     return end.outcome == "exited" and not end.code
 
 
-def _is_own_assertion(error: Failure | None, frames: tuple[Frame, ...]) -> bool:
-    return error is not None and bool(frames) and not _ASSERTIONS.isdisjoint((error.type, *error.bases))
+def _is_own_assertion(end: ScriptEnded | TestEnded) -> bool:
+    if end.error is None or not end.frames or end.raised_in == "sdk":
+        return False
+    return not _ASSERTIONS.isdisjoint((end.error.type, *end.error.bases))
 
 
 def _told(end: ScriptEnded) -> str:

@@ -85,6 +85,23 @@ def test_a_failed_assertion_of_the_script_is_violated() -> None:
     ]
 
 
+@pytest.mark.parametrize("place", [None, "own", "other"], ids=["not told", "in it", "in an assertion helper"])
+def test_an_assertion_that_the_script_made_itself_or_through_a_helper_is_its_own(place: str | None) -> None:
+    script = Script().exit(outcome="raised", error=ASSERTION, frames=[FRAME], raised_in=place)
+    assert evaluate("script-completed", script).status == "violated"
+
+
+def test_an_assertion_inside_the_sdk_is_not_the_scripts() -> None:
+    script = Script().exit(outcome="raised", error=ASSERTION, frames=[FRAME], raised_in="sdk")
+    assert told("script-completed", script) == [
+        "the script did not come to its end: AssertionError at reproduction.py:7: S2 was approved"
+    ]
+    test = {"error": ASSERTION, "frames": [FRAME], "raised_in": "sdk"}
+    script = Script()
+    script.add("test.ended", test="test_a.py::test_it", outcome="failed", **test)
+    assert evaluate("script-completed", script.exit(code=1)).status == "not_observed"
+
+
 def test_a_clean_exit_holds() -> None:
     assert evaluate("script-completed", Script().exit()).status == "holds"
 

@@ -43,6 +43,12 @@ class Frame(Wire):
     function: Text
 
 
+RaisedIn = Literal["own", "sdk", "other"]
+"""Where an error that left the reproduction was raised: `sdk` where a frame of the SDK stands below the
+innermost one of the reproduction's own files; else `own` where that is the last frame, and `other` where
+something else stands below it (the standard library, an assertion helper)."""
+
+
 class ScriptEnded(Event):
     """How the reproduction ended."""
 
@@ -52,6 +58,7 @@ class ScriptEnded(Event):
     error: Failure | None = None
     frames: tuple[Frame, ...] = ()
     """For `raised`: the frames in the reproduction's own files, innermost last."""
+    raised_in: RaisedIn | None = None
 
 
 class NetworkRefused(Event):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from ._base import Event, Failure, Text
-from .script import Frame
+from .script import Frame, RaisedIn
 
 
 class TestStarted(Event):
@@ -31,3 +31,4 @@ class TestEnded(Event):
     error: Failure | None = None
     frames: tuple[Frame, ...] = ()
     """The frames in the reproduction's own files, innermost last."""
+    raised_in: RaisedIn | None = None
