@@ -6,8 +6,8 @@ Rules:
 3. The bytes accepted are exactly the bytes that would be written: what parses is encoded again and
    compared, which catches duplicate keys, white space, escapes and other spellings of one value.
 4. Size and number of lines are capped before parsing, and each line holds one key and one value at
-   most, so that a parser's memory is bounded by the number of lines; nesting is capped by the parser
-   (pydantic's jiter: 200 levels).
+   most, so that a parser's memory is bounded by the number of lines; nesting and digits are capped by
+   the parser (pydantic's jiter: 200 levels, 4,300 digits).
 """
 
 import functools
@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints, ValidationError
@@ -205,21 +205,31 @@ def parse(raw: bytes) -> Any:  # Any: a JSON document
     """The document in `raw`, which is in the one encoding; raises as `decode` does."""
     if (lines := raw.count(b"\n")) > MAX_LINES:
         raise FormatError(f"{lines} lines are over the limit of {MAX_LINES}", reason="too_large")
+    # Each value but the first of its container follows a comma: few of these bound what a parser builds,
+    # and only then is it needless to look at the lines first.
+    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MAX_LINES:
+        _hold_lines(raw)
+    try:
+        document = pydantic_core.from_json(raw, allow_inf_nan=False)
+        canonical = _is_encoding(raw, document)
+    except ValueError as error:  # jiter's errors, and a number that is infinite (1e999)
+        _hold_lines(raw)
+        raise FormatError(f"not JSON: {error}") from error
+    if not canonical:
+        _hold_lines(raw)
+        raise FormatError("not in the one encoding", reason="not_canonical")
+    if lines > MAX_KEYS and _has_too_many_keys(document):
+        raise FormatError(f"an object has more than {MAX_KEYS} keys", reason="too_large")
+    return document
+
+
+def _hold_lines(raw: bytes) -> None:
+    """Hold the lines to what a line of the one encoding can look like."""
     match = _LINES.match(raw)
     end = match.end() if match else 0
     if end != len(raw):
         number = raw.count(b"\n", 0, end) + 1
         raise FormatError(f"line {number} is not in the one encoding", reason="not_canonical")
-    try:
-        document = pydantic_core.from_json(raw, allow_inf_nan=False)
-        canonical = _is_encoding(raw, document)
-    except ValueError as error:  # jiter's errors, and a number that is infinite (1e999)
-        raise FormatError(f"not JSON: {error}") from error
-    if not canonical:
-        raise FormatError("not in the one encoding", reason="not_canonical")
-    if lines > MAX_KEYS and _has_too_many_keys(document):
-        raise FormatError(f"an object has more than {MAX_KEYS} keys", reason="too_large")
-    return document
 
 
 def _has_too_many_keys(document: Any) -> bool:  # Any: a JSON document
@@ -268,19 +278,29 @@ def _is_sorted_without_floats(document: Any) -> bool:  # Any: a JSON document
 
 
 @functools.cache
-def _optional(cls: type[Wire]) -> Mapping[str, Any]:  # Any: defaults of any type
-    return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
+def _defaults(cls: type[Wire]) -> tuple[Mapping[str, Any], tuple[str, ...]]:  # Any: defaults of any type
+    """The defaults of a type's fields, and the fields that hold wire types which have defaults below them."""
+    fields = cls.model_fields
+    own = {name: field.default for name, field in fields.items() if not field.is_required()}
+    return own, tuple(name for name, field in fields.items() if _holds_defaults(field.annotation, cls))
+
+
+def _holds_defaults(annotation: Any, cls: type[Wire]) -> bool:  # Any: a type expression
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        return annotation is cls or any(_defaults(annotation))
+    return any(_holds_defaults(each, cls) for each in get_args(annotation))
 
 
 def written_default(value: Wire) -> str | None:
     """The name of a field somewhere in `value` that was given although it has its default."""
-    optional = _optional(type(value))
-    for name in value.model_fields_set:
-        held = getattr(value, name)
-        if name in optional and held == optional[name]:
+    own, inner = _defaults(type(value))
+    held = value.__dict__
+    for name in value.model_fields_set & own.keys():
+        if held[name] == own[name]:
             return name
-        parts = held if type(held) is tuple else (held,)
-        for part in parts:
-            if isinstance(part, Wire) and (found := written_default(part)) is not None:
+    for name in inner:
+        part = held[name]
+        for each in part if type(part) is tuple else (part,):
+            if each is not None and (found := written_default(each)) is not None:
                 return f"{name}.{found}"
     return None

@@ -2,13 +2,13 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import pydantic_core
 from pydantic import model_validator
 
 from ..errors import FormatError
-from ._wire import Sha256, Wire, parse, written_default
+from ._wire import Sha256, Wire, encode, parse, written_default
 from .events import (
     AnyEvent,
     Event,
@@ -25,12 +25,11 @@ Mode = Literal["as-written", "streamed"]
 
 
 class _Head(Wire):
-    """A trace whose events are not looked at yet."""
+    """A trace without its events."""
 
     format: Literal["agentproof/trace"]
     version: Literal[0]
     mode: Mode
-    events: tuple[Any, ...]
 
 
 @functools.cache
@@ -84,9 +83,12 @@ class Trace(Wire):
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
-        parse(raw)
-        head = _Head.validated(raw)
-        events = tuple(_read_event(shape, place) for place, shape in enumerate(head.events))
+        document = parse(raw)
+        shapes = document.pop("events", None) if isinstance(document, dict) else None
+        if not isinstance(shapes, list):
+            raise FormatError("events: not a list")
+        head = _Head.validated(encode(document))
+        events = tuple(_read_event(shape, place) for place, shape in enumerate(shapes))
         try:
             _check_order(events)
         except ValueError as error:
