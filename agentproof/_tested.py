@@ -65,7 +65,14 @@ def _like(root: Path, tests: Sequence[str]) -> str | None:
     for file in dict.fromkeys(test.partition("::")[0] for test in tests):
         held += [f"{file}::{name}" for name in _defined(root / file)]
     wanted = [test.partition("[")[0] for test in tests]
-    close = [match for test in wanted if test not in held for match in difflib.get_close_matches(test, held)]
+    names = [name.rpartition("::")[2] for name in held]
+    like = {
+        name
+        for test in wanted
+        if test not in held
+        for name in difflib.get_close_matches(test.rpartition("::")[2], names)
+    }
+    close = [name for name in held if name.rpartition("::")[2] in like]
     if not close and any("[" in test for test in tests):
         return "without the part in brackets all of its cases are run, and the recording names them"
     shown = list(dict.fromkeys(close or held))

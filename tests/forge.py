@@ -410,3 +410,50 @@ _HOLDS = Draft(leaks=False).judged()
 def draft(*, holds: bool = False) -> Draft:
     """A valid draft: one that shows the violation, or one that holds."""
     return (_HOLDS if holds else _VALID).copy()
+
+
+TEST_FILE = b'''"""Payments."""
+import pytest
+
+
+@pytest.mark.parametrize("amount", [100])
+async def test_pays(amount):
+    assert await pay(amount) == "paid"
+
+
+def test_else():
+    pass
+'''
+TEST_NAME = "tests/test_pay.py::test_pays"
+
+
+def draft_of_tests(*, outcome: str = "failed") -> Draft:
+    """A valid draft of a test that pytest ran, as the recorder writes it, with one failing case."""
+    made = draft()
+    made.files = {"tests/test_pay.py": TEST_FILE}
+    made.manifest["reproduction"] = {
+        "entry": "tests/test_pay.py",
+        "files": ["tests/test_pay.py"],
+        "tests": [TEST_NAME],
+        "requires": ["pytest"],
+    }
+    failed: Shape = {
+        "error": {
+            "type": "builtins:AssertionError",
+            "message": "assert 'refused' == 'paid'\n  - paid",
+            "bases": ["builtins:Exception"],
+        },
+        "frames": [{"file": "tests/test_pay.py", "line": 7, "function": "test_pays"}],
+    }
+    name = f"{TEST_NAME}[100]"
+    ended: Shape = {"kind": "test.ended", "test": name, "outcome": outcome}
+    if outcome == "failed":
+        ended |= failed
+    for trace in made.traces.values():
+        events: list[Shape] = trace["events"]
+        events[0] = {"kind": "script.started", "entry": "tests/test_pay.py", "tests": [TEST_NAME]}
+        events.insert(2, {"kind": "test.started", "test": name})
+        events.insert(-1, ended)
+        events[-1]["code"] = 0 if outcome == "passed" else 1
+        trace["events"] = [{**event, "seq": seq} for seq, event in enumerate(events, start=1)]
+    return made.judged()
