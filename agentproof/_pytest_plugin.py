@@ -1,19 +1,22 @@
-"""The pytest plugin: bundles as regression tests.
+"""The pytest plugin: bundles as regression tests, and failing tests as bundles.
 
     pytest bundles/ --agentproof-target installed
+    pytest tests/ --agentproof-record-failures failures/
 
 Each bundle below the given paths is one test: its reproduction is recorded on the target, and the test
-fails in the claims that are violated there. Without the option nothing is collected. Several bundles of one
-reproduction are one test. Everything else of agentproof is imported when the first test runs.
+fails in the claims that are violated there. Several bundles of one reproduction are one test. The other way
+round, each test of one's own that fails is recorded as a bundle (`_pytest_failures`). Without the options
+nothing is collected or recorded, and nothing else of agentproof is imported.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,14 +34,40 @@ class ViolationError(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The one option."""
+    """Both options."""
     group = parser.getgroup("agentproof")
+    group.addoption(
+        "--agentproof-record-failures",
+        metavar="DIR",
+        type=Path,
+        help="After the session record the tests that failed, those with the marker or fixture `agentproof` "
+        "where there are any, and write them to DIR as bundles.",
+    )
     group.addoption(
         "--agentproof-target",
         metavar="TARGET",
         help="Run collected bundles as regression tests on this: `installed` (the release in this "
         "environment), a version, `latest`, a wheel file, or a checkout as DIR or DIR@REV.",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker."""
+    config.addinivalue_line(
+        "markers", "agentproof: record this test, rather than every one, with --agentproof-record-failures."
+    )
+    directory: Path | None = config.getoption("--agentproof-record-failures")
+    # A worker of pytest-xdist reports to the process that started it, which records.
+    if directory is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Failures(directory, config), "agentproof-failures")
+
+
+@pytest.fixture(name="agentproof")
+def _probe() -> ModuleType:
+    """`check` and `observe` of `agentproof.probe`, whose answers a recording holds."""
+    from . import probe
+
+    return probe
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -93,9 +122,11 @@ class _Item(pytest.Item):
         self.target: str = self.config.getoption("--agentproof-target")
 
     def runtest(self) -> None:
-        told = list(_told(record_on(self.subject, self.target)))
-        if told:
-            raise ViolationError("\n".join(told))
+        from ._pytest_shared import told
+
+        lines = list(told(record_on(self.subject, self.target)))
+        if lines:
+            raise ViolationError("\n".join(lines))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from ._render import printable
@@ -110,6 +141,71 @@ class _Item(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, None, str]:
         return self.path, None, f"{self.name} on {self.target}"
+
+
+# Failures
+
+
+_CHOSEN = ("agentproof", "record")
+"""Goes with the reports of a test that is marked: from a worker of pytest-xdist, too."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note which tests are to be recorded."""
+    for item in items:
+        if item.get_closest_marker("agentproof") or "agentproof" in getattr(item, "fixturenames", ()):
+            item.user_properties.append(_CHOSEN)
+
+
+class _Failures:
+    """Collects what failed, and records it when all is over."""
+
+    def __init__(self, directory: Path, config: pytest.Config) -> None:
+        self._directory = Path(config.invocation_params.dir, directory)
+        self._config = config
+        self._failed: dict[str, bool] = {}
+        self._choose = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A phase of a test is over."""
+        chosen = _CHOSEN in map(tuple, report.user_properties)
+        self._choose = self._choose or chosen
+        if report.failed and report.nodeid.partition("::")[0].endswith(".py"):
+            self._failed[report.nodeid] = chosen
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int | pytest.ExitCode
+    ) -> None:
+        """Record them."""
+        tests = [test for test, chosen in self._failed.items() if chosen or not self._choose]
+        if not tests:
+            return
+        terminalreporter.section("agentproof: recording what failed")
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            terminalreporter.write_line("nothing is recorded, since the session was interrupted")
+            return
+        self._record(tests, terminalreporter)
+
+    def _record(self, tests: list[str], terminal: pytest.TerminalReporter) -> None:
+        from . import _pytest_failures as failures
+        from .errors import AgentproofError
+
+        target = self._config.getoption("--agentproof-target") or "installed"
+        chosen, left = tests[: failures.MAX_FAILURES], tests[failures.MAX_FAILURES :]
+        try:
+            for outcome in failures.record_failures(
+                chosen, root=self._config.rootpath, directory=self._directory, target=target, story=_Silence()
+            ):
+                terminal.write_line(outcome.test)
+                for line in outcome.lines:
+                    terminal.write_line(f"  {line}")
+                if outcome.archive is not None:
+                    terminal.write_line(f"  wrote {os.path.relpath(outcome.archive)}")
+        except AgentproofError as error:
+            terminal.write_line(f"{error.message}\nnext: {error.hint or 'agentproof doctor'}")
+        for test in left:
+            terminal.write_line(f"{test}\n  not recorded: only {failures.MAX_FAILURES} are, the rest by name")
 
 
 class _Silence:
@@ -129,55 +225,16 @@ def record_on(subject: Any, target: str) -> Bundle:  # Any: a compare.Subject, i
         AgentproofError: it could not be recorded.
     """
     from . import compare, signing
+    from ._pytest_shared import installed_version
     from ._targets import parse_target, request_for
     from .record import record
 
     story = _Silence()
     key = signing.generate_key()
     recorder = compare.Recorder(compare.Options(), key=key, story=story)
-    version = _installed_version() if target == "installed" else target
+    version = installed_version() if target == "installed" else target
     with recorder.request_of(subject) as asked:
         # "As installed" are the versions of everything, on this very interpreter.
         base = replace(asked, like=sys.executable, python=None) if target == "installed" else asked
         with request_for(base, parse_target(version), story) as request:
             return record(request, key=key, story=story).bundle
-
-
-def _installed_version() -> str:
-    """The release of the SDK in this environment.
-
-    Raises:
-        CannotDoError: there is none, or it is not one of the index.
-    """
-    from ._targets import DISTRIBUTION
-    from .errors import CannotDoError
-
-    try:
-        found = metadata.distribution(DISTRIBUTION)
-    except metadata.PackageNotFoundError as error:
-        raise CannotDoError(f"{DISTRIBUTION} is not installed here", hint="name a target") from error
-    if found.read_text("direct_url.json") is not None:
-        raise CannotDoError(
-            f"{DISTRIBUTION} here is not from an index",
-            hint="--agentproof-target WHEEL, or DIR of its checkout",
-        )
-    return found.version
-
-
-def _told(bundle: Bundle) -> Iterator[str]:
-    """What is violated, in words; nothing where the verdict holds."""
-    from . import claims
-    from .judge import explain_reason
-    from .models.manifest import Manifest
-    from .report._text import visible
-
-    manifest = Manifest.from_bytes(bundle.manifest)
-    judgement, target = manifest.judgement, manifest.target
-    if judgement.verdict == "holds":
-        return
-    yield f"{judgement.verdict} on {target.name} {target.version}"
-    yield from map(explain_reason, judgement.reasons)
-    for claim in judgement.claims if judgement.verdict == "violated" else ():
-        for finding in claim.because if claim.status == "violated" else ():
-            where = f" at {finding.pointer}" if finding.pointer is not None else ""
-            yield visible(f"{claim.id} ({claim.mode}): {claims.explain(claim, finding)}{where}")

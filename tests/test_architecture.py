@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "agentproof"
 
 LAYERS: list[set[str]] = [
-    {"errors", "_digests", "_files", "_limits", "_remove", "_scratch"},
+    {"probe", "errors", "_digests", "_files", "_limits", "_remove", "_scratch"},
     {"models"},
     {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison"},
@@ -35,8 +35,18 @@ LAYERS: list[set[str]] = [
         "record",
         "replay",
     },
-    {"_render", "_render_ending", "_render_compare", "_junit", "_pytest_plugin", "report", "cli"},
-    {"__init__", "__main__", "probe"},
+    {
+        "_render",
+        "_render_ending",
+        "_render_compare",
+        "_junit",
+        "_pytest_plugin",
+        "_pytest_failures",
+        "_pytest_shared",
+        "report",
+        "cli",
+    },
+    {"__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 EFFECTS = {

@@ -8,7 +8,9 @@ Rules:
 3. All tests are run in this one process, in the order in which they are named.
 4. Nothing is written below the root.
 5. What cannot be imported (a test file, a conftest) is a test of that file's name, with outcome `error`.
-6. Where no test could begin for a reason that is none of the SDK's, `tests.refused` says why; the host
+6. What agentproof's own pytest plugin brings (options, a marker, a fixture) is there too: a project that uses
+   it is recorded as it is.
+7. Where no test could begin for a reason that is none of the SDK's, `tests.refused` says why; the host
    then records nothing.
 """
 
@@ -19,7 +21,7 @@ import tempfile
 from importlib import util
 from typing import Any, Dict, Iterator, List, Optional
 
-from . import conduct
+from . import conduct, probe
 from .events import guarded, journal, watching
 from .plan import Plan
 from .values import failure, text
@@ -45,7 +47,7 @@ def run(plan: Plan) -> int:
     for name, options in _HOOK_OPTIONS.items():
         mark(**options)(getattr(_Reporter, name))
     _forget_user()
-    code = int(pytest.main([*_options(plan), *plan.tests], plugins=[reporter]))
+    code = int(pytest.main([*_options(plan), *plan.tests], plugins=[reporter, _own_plugin(pytest)]))
     reporter.done(code)
     return code
 
@@ -81,6 +83,30 @@ def _forget_user() -> None:
 
         if hasattr(tmpdir, "get_user"):
             tmpdir.get_user = lambda: "nobody"
+
+
+def _own_plugin(pytest: Any) -> Any:
+    """What `agentproof._pytest_plugin` brings to a project, as far as tests and configuration name it."""
+
+    class Own:
+        """A plugin of pytest's."""
+
+        def pytest_addoption(self, parser: Any) -> None:
+            """The options, which say nothing here."""
+            group = parser.getgroup("agentproof")
+            for name in ("target", "record-failures"):
+                group.addoption("--agentproof-" + name)
+
+        def pytest_configure(self, config: Any) -> None:
+            """The marker, for projects whose markers are strict."""
+            config.addinivalue_line("markers", "agentproof: recorded when it fails")
+
+        @pytest.fixture  # type: ignore[untyped-decorator,unused-ignore]  # the environment's pytest
+        def agentproof(self) -> Any:
+            """`check` and `observe`, which the recorder answers."""
+            return probe
+
+    return Own()
 
 
 _HOOK_OPTIONS: Dict[str, Dict[str, bool]] = {
