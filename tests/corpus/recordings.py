@@ -156,12 +156,14 @@ def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
 
 
 HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more")
+SHARED = frozenset({"scripted", "stdio_server"})
+"""Modules that the healthy scripts use."""
 
 
 def healthy(*folders: Path) -> list[Path]:
     """The scripts that do nothing wrong, without the modules that they share."""
     found = (path for folder in folders or HEALTHY for path in sorted(folder.iterdir()))
-    return [path for path in found if path.suffix == ".py" and path.stem != "scripted"]
+    return [path for path in found if path.suffix == ".py" and path.stem not in SHARED]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""Each surface of the SDK that a recording tells of, from the healthy scripts that use it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentproof._environment import _venv
+from tests.real.test_recorder_identity import environment
+from tests.unit.recorder.driver import Recorded, record
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+SCRIPTS = Path(__file__).parents[1] / "scripts" / "healthy_more"
+
+Recorder = Callable[[str], Recorded]
+Raw = dict[str, Any]  # Any: JSON as the recorder wrote it
+
+
+@pytest.fixture(scope="module", params=["0.20.0", "0.24.0"])
+def prepared(request: pytest.FixtureRequest) -> Iterator[_venv.PreparedEnvironment]:
+    """A venv with one release."""
+    with environment(request.param, "3.12") as found:
+        yield found
+
+
+@pytest.fixture
+def recorded(prepared: _venv.PreparedEnvironment, tmp_path: Path) -> Recorder:
+    """Records a script as written; the recorder must not have failed anywhere."""
+
+    def run(name: str) -> Recorded:
+        found = record(
+            SCRIPTS / f"{name}.py",
+            tmp_path,
+            python=prepared.python,
+            site_packages=prepared.site_packages,
+            cache=prepared.pycache_prefix,
+        )["as-written"]
+        assert found.of("recorder.failed") == []
+        assert found.of("script.ended")[0]["code"] == 0, found.stream("stderr").decode()
+        return found
+
+    return run
+
+
+def test_native_tools_are_matched_with_their_calls_and_asked_about(recorded: Recorder) -> None:
+    found = recorded("m13_native_approvals")
+    started = {(event["tool_kind"], event["call_id"]) for event in found.of("tool.started")}
+    assert started == {("shell", "sh1"), ("shell", "sh2"), ("apply_patch", "ap1"), ("custom", "ct1")}
+    # Twice: for the state that is approved, and for the one that is rejected.
+    asked = sorted((event["tool"], event["call_id"], event["answer"]) for event in found.of("approval.asked"))
+    once = [("free", "ct1", True), ("shell", "sh1", True), ("shell", "sh2", True)]
+    assert sorted(set(asked)) == once
+    bodies = sorted(event["tool"] for event in found.of("body.started") if "tool" in event)
+    assert bodies == ["free", "shell", "shell"]
+
+
+def test_a_real_mcp_server_and_what_it_gave_are_told(recorded: Recorder) -> None:
+    found = recorded("m14_mcp_stdio")
+    calls = {event["tool"]: event["result"]["fields"] for event in found.of("mcp.called")}
+    assert set(calls) == {"multiply", "fail", "rows"}
+    texts = [part["fields"]["text"] for part in calls["rows"]["content"]]
+    assert texts == ["one", "two"]
+    assert {event["tool_kind"] for event in found.of("tool.started")} == {"mcp"}
+    assert [event["observed"] for event in found.of("process.started")] == [True]
+
+
+def test_what_the_provider_ran_is_reported_and_never_a_tool_that_ran_here(recorded: Recorder) -> None:
+    found = recorded("m15_hosted_tools")
+    reported = [(event["item_type"], event["call_id"]) for event in found.of("tool.reported")]
+    assert reported == [
+        ("mcp_call", "mc1"),
+        ("mcp_call", "mc2"),
+        ("mcp_call", "mc3"),
+        ("web_search_call", "ws1"),
+        ("code_interpreter_call", "ci1"),
+    ]
+    assert found.of("tool.started") == []
+    configs = [tool["config"] for event in found.of("model.offered") for tool in event.get("tools", ())]
+    assert [config["require_approval"] for config in configs] == ["never", "always", "always", "always"]
+
+
+def test_guardrails_and_hooks_are_told_in_their_order(recorded: Recorder) -> None:
+    found = recorded("m16_guardrails_and_hooks")
+    ran = [(event["guardrail_kind"], event["name"]) for event in found.of("guardrail.ran")]
+    assert {kind for kind, _ in ran} == {"input", "output", "tool_input", "tool_output"}
+    behaviors = {
+        event["call_id"]: event["behavior"]["type"]
+        for event in found.of("guardrail.ran")
+        if "behavior" in event
+    }
+    assert behaviors["c3"] == "reject_content"
+    (broken,) = [event for event in found.of("guardrail.ran") if event["name"] == "broken"]
+    assert broken["error"]["type"] == "builtins:KeyError"
+    first = found.of("run.started")[0]["run"]
+    hooks = [(e["scope"], e["hook"]) for e in found.of("hook.called") if e["run"] == first]
+    assert hooks.index(("run", "on_agent_start")) < hooks.index(("run", "on_llm_start"))
+    handed = hooks.index(("run", "on_handoff"))
+    assert hooks[handed:].count(("run", "on_agent_end")) == hooks[handed:].count(("agent", "on_end")) == 1
+
+
+def test_handoffs_are_offered_with_their_inputs_and_filters(recorded: Recorder) -> None:
+    found = recorded("m17_handoffs")
+    assert len(found.of("handoff.made")) == 8
+    schemas = [each["schema"] for event in found.of("model.offered") for each in event.get("handoffs", ())]
+    assert any("reason" in schema.get("properties", {}) for schema in schemas)
+    assert {len(event["handoff_filters"]) for event in found.of("model.called")} == {0, 1}
+
+
+def test_sessions_that_fail_are_told_with_what_they_hold(recorded: Recorder) -> None:
+    found = recorded("m18_failing_sessions")
+    failed = [event for event in found.of("session.used") if "error" in event]
+    assert [event["error"]["message"] for event in failed] == ["disk full"] * 4
+    raised = [event for event in found.of("run.ended") if event["outcome"] == "raised"]
+    assert [len(event["session_after"]) for event in raised] == [0, 1, 3, 1]
+    classes = {event["session_class"].rpartition(":")[2] for event in found.of("session.used")}
+    assert classes == {"SQLiteSession", "Failing", "AdvancedSQLiteSession"}
+
+
+def test_decisions_are_told_with_their_options_and_callbacks_with_their_counts(recorded: Recorder) -> None:
+    found = recorded("m19_decisions")
+    options = [event["options"] for event in found.of("state.decided")]
+    assert options == [{}, {"always_approve": True}, {"always_reject": True}, {}, {}]
+    asked = [
+        (event["tool"], event["arguments"]["n"], event["answer"]) for event in found.of("approval.asked")
+    ]
+    assert set(asked) == {("spend", 1, False), ("spend", 2, True)}
+
+
+def test_values_keep_their_types_and_spans_their_place(recorded: Recorder) -> None:
+    found = recorded("m20_typed_values")
+    types = {event["output_type"].rpartition(":")[2] for event in found.of("tool.ended")}
+    assert types == {
+        *("NoneType", "list", "int", "str", "bool", "dict", "Decimal", "date", "Color", "bytes"),
+        *("Point", "Answer", "tuple", "float", "ToolOutputImage"),
+    }
+    ended = found.of("span.ended")
+    assert {str(event["parent"]) for event in ended if "parent" in event} <= {str(e["span"]) for e in ended}
+    assert {str(event["trace"]) for event in ended} == {str(e["trace"]) for e in found.of("trace.ended")}
+    (own,) = [event for event in ended if event["span_type"] == "custom"]
+    assert own["data"] == {"data": {"k": 1}}
+    (raised,) = [event for event in found.of("run.ended") if "cause" in event.get("error", {})]
+    assert raised["error"]["cause"]["type"] == "decimal:InvalidOperation"
+
+
+def test_what_goes_on_after_a_run_is_told_apart_from_it(recorded: Recorder) -> None:
+    found = recorded("m21_after_a_raise")
+    outcomes = [event["outcome"] for event in found.of("run.ended")]
+    assert outcomes == ["raised", "raised", "cancelled", "raised", "cancelled"]
+    events = found.events
+    (late,) = [
+        place for place, e in enumerate(events) if e["kind"] == "body.returned" and e["value"] == "late"
+    ]
+    (first, *_) = [place for place, event in enumerate(events) if event["kind"] == "run.ended"]
+    assert first < late
+    stopped = [event for event in found.of("body.raised") if event["function"] == "waits"]
+    assert {event["error"]["type"] for event in stopped} == {"asyncio.exceptions:CancelledError"}
