@@ -1,7 +1,7 @@
 """A bundle on disk: a directory or one zip, read within bounds and written whole or not at all.
 
 Rules:
-1. Only regular files with one name each are read: no symbolic or hard links, devices or pipes.
+1. Only regular files are read: no symbolic links, devices or pipes (`_folder`).
 2. Paths are ASCII, relative, without `.` and `..`, and differ in more than case.
 3. Count, depth and size are capped before a file is opened; a file is read up to its cap only.
 4. A zip is accepted in its one byte form (`_zip`).
@@ -21,38 +21,27 @@ from typing import BinaryIO
 
 from . import _digests, _scratch
 from ._files import read_bounded, write_atomic
+from ._folder import is_safe_path, read_folder
 from ._limits import (
     MAX_ATTESTATION_BYTES,
     MAX_ATTESTATIONS,
     MAX_BUNDLE_BYTES,
-    MAX_MEMBER_BYTES,
-    MAX_MEMBERS,
-    MAX_PATH_DEPTH,
     MAX_WHEEL_BYTES,
 )
 from ._zip import read_stored, stored_zip
 from .errors import BundleError, CannotDoError, UsageError
-from .models._wire import MEMBER_PATH
 
 MANIFEST = "manifest.json"
 ATTESTATIONS = "attestations/"
 WHEELS = "wheels/"
 ZIP_SUFFIX = ".agentproof.zip"
 
-_PATH = re.compile(MEMBER_PATH)
-_MAX_PATH = 240
-# Names that Windows gives to devices, with any suffix.
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)
 _SEARCH_DEPTH = 6
 # Where a zip that was refused is looked into for a hint: the first names, and those of its directory.
 _END_OF_ZIP = 2**16
 _INNER_ZIP = re.compile(rb"[A-Za-z0-9_+.,=@()~-]{1,200}" + re.escape(ZIP_SUFFIX).encode())
 _INNER_FOLDER = re.compile(
     rb"([A-Za-z0-9_+.,=@()~-][A-Za-z0-9_+.,=@()~/-]{0,200})/" + re.escape(MANIFEST).encode()
-)
-# Opening must neither follow a link nor wait for a pipe's other end.
-_OPEN_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 
 
@@ -97,16 +86,6 @@ class Shelf:
                 # Of the bundles that name it; others are judged all the same.
                 raise BundleError("too_large", error.message, path=WHEELS + name) from error
         return self._held[name]
-
-
-def is_safe_path(path: str) -> bool:
-    """Whether `path` names a member on every system, and nothing outside the bundle."""
-    return (
-        len(path) <= _MAX_PATH
-        and _PATH.fullmatch(path) is not None
-        and path.count("/") < MAX_PATH_DEPTH
-        and not any(part.endswith(".") or _DEVICE.match(part) for part in path.split("/"))
-    )
 
 
 def find_bundles(path: Path) -> list[Path]:
@@ -174,7 +153,7 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
     _hold_existing(path)
     try:
         if path.is_dir():
-            files = dict(_read_directory(path))
+            files = dict(read_folder(path))
             at = wheels or shelf_of(path)
         else:
             files = _read_zip(path)
@@ -236,57 +215,6 @@ def _seen_in_zip(stream: BinaryIO) -> str | None:
     return None if MANIFEST.encode() in ends else "this is another kind of file, no agentproof bundle"
 
 
-def _read_directory(root: Path) -> Iterator[tuple[str, bytes]]:
-    left = MAX_BUNDLE_BYTES
-    for count, (relative, path) in enumerate(_walk(root, "", MAX_PATH_DEPTH), start=1):
-        if count > MAX_MEMBERS + MAX_ATTESTATIONS + 1:
-            raise BundleError("too_many", f"more than {MAX_MEMBERS} files")
-        data = _read_file(path, relative, limit=min(left, MAX_MEMBER_BYTES))
-        left -= len(data)
-        yield relative, data
-
-
-def _walk(directory: Path, prefix: str, depth: int) -> Iterator[tuple[str, Path]]:
-    try:
-        with os.scandir(directory) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError as error:
-        raise CannotDoError(f"{directory}: {error.strerror}") from error
-    for entry in entries:
-        relative = prefix + entry.name
-        if not is_safe_path(relative):
-            raise BundleError("unsafe_path", f"{relative!r} is no path of a bundle", hint="delete it")
-        if entry.is_symlink():
-            raise BundleError("link", "a symbolic link", path=relative, hint="put the file itself there")
-        if entry.is_dir(follow_symlinks=False):
-            if not depth:
-                raise BundleError("too_deep", f"more than {MAX_PATH_DEPTH} directories", path=relative)
-            yield from _walk(Path(entry.path), f"{relative}/", depth - 1)
-        elif entry.is_file(follow_symlinks=False):
-            yield relative, Path(entry.path)
-        else:
-            # Judged before opening: to open a device may already do something.
-            raise BundleError("not_a_file", "not a regular file", path=relative)
-    if prefix and prefix != ATTESTATIONS and not entries:
-        raise BundleError("empty_directory", "an empty directory", path=prefix, hint="delete it")
-
-
-def _read_file(path: Path, relative: str, *, limit: int) -> bytes:
-    try:
-        with open(os.open(path, _OPEN_FLAGS), "rb") as stream:
-            about = os.fstat(stream.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise BundleError("not_a_file", "not a regular file", path=relative)
-            if about.st_nlink > 1:
-                raise BundleError("link", "a file with several names", path=relative, hint="copy the bundle")
-            data = stream.read(limit + 1) if about.st_size <= limit else b""
-    except OSError as error:
-        raise CannotDoError(f"{path}: {error.strerror}") from error
-    if about.st_size > limit or len(data) > limit:
-        raise BundleError("too_large", f"over the limit of {limit} bytes", path=relative)
-    return data
-
-
 def _bundle(files: dict[str, bytes], *, shelf: Callable[[str], bytes | None] | None) -> Bundle:
     seen: dict[str, str] = {}
     members: dict[str, bytes] = {}
@@ -345,6 +273,12 @@ def _files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     yield from bundle.members.items()
     for name, data in bundle.attestations.items():
         yield ATTESTATIONS + name, data
+
+
+def without_wheel(bundle: Bundle) -> Bundle:
+    """The bundle thin: its id is the same, whoever checks it brings the target wheel."""
+    members = {path: data for path, data in bundle.members.items() if not path.startswith(WHEELS)}
+    return Bundle(bundle.manifest, members, bundle.attestations)
 
 
 def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "agentproof"
 LAYERS: list[set[str]] = [
     {"probe", "errors", "_digests", "_files", "_limits", "_remove", "_scratch"},
     {"models"},
-    {"claims", "signing", "judge", "store", "_tree", "_zip", "_secrets", "keyring", "trust"},
+    {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison"},
     {"_canonical", "_children", "_environment", "_isolation", "_seal"},
     {

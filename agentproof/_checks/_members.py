@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._folder import is_safe_path
 from .._limits import MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
 from ..errors import BundleError, FormatError
 from ..models._wire import decode
 from ..models.manifest import Manifest
 from ..models.pylock import PYLOCK
 from ..models.trace import Mode, Trace
-from ..store import MANIFEST, WHEELS, Bundle, is_safe_path, sha256, short
+from ..store import MANIFEST, WHEELS, Bundle, sha256, short
 
 _STATE = re.compile(r"states/(?P<digest>[0-9a-f]{64})\.json")
 _RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|states|wheels)(?:/.*)?")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import store
+from agentproof import _folder, store
+from agentproof._folder import read_folder
 from agentproof._limits import MAX_BUNDLE_BYTES, MAX_PATH_DEPTH
 from agentproof._zip import stored_zip
 from agentproof.errors import BundleError, CannotDoError, UsageError
@@ -241,10 +242,49 @@ def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path
 
     assert broken("link.py", lambda path: path.symlink_to(secret)) == "link"
     assert broken("folder", lambda path: path.symlink_to(tmp_path, target_is_directory=True)) == "link"
-    assert broken("hard.py", lambda path: path.hardlink_to(secret)) == "link"
     assert broken("pipe.py", os.mkfifo) == "not_a_file"
     assert broken("é.py", lambda path: path.write_text("")) == "unsafe_path"
     assert broken("empty", lambda path: path.mkdir()) == "empty_directory"
+
+
+def test_a_file_that_has_other_names_is_read_and_never_written_through(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    for path in [*(tmp_path / "b").rglob("*")]:
+        if path.is_file():
+            (tmp_path / f"elsewhere-{path.name}").hardlink_to(path)
+    assert read_bundle(tmp_path / "b") == BUNDLE
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("elsewhere-*")}
+    write_directory(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("elsewhere-*")} == before
+
+
+@pytest.mark.skipif(not _folder._IS_HELD, reason="this system has no way to read an open directory")
+def test_a_directory_that_is_exchanged_while_it_is_read_is_not_looked_into(tmp_path: Path) -> None:
+    root = tmp_path / "b"
+    write_directory(BUNDLE, root)
+    (tmp_path / "other" / "traces").mkdir(parents=True)
+    for mode in ("as-written", "streamed"):
+        (tmp_path / "other" / "traces" / f"{mode}.json").write_text("another file")
+    found = {}
+    for path, data in read_folder(root):
+        found[path] = data
+        if path == "traces/as-written.json":
+            (root / "traces").rename(tmp_path / "moved")
+            (tmp_path / "other" / "traces").rename(root / "traces")
+    assert found["traces/streamed.json"] == BUNDLE.members["traces/streamed.json"]
+
+
+@pytest.mark.skipif(not _folder._IS_HELD, reason="this system has no way to read an open directory")
+@pytest.mark.parametrize("what", ["traces", "pylock.toml"])
+def test_what_becomes_a_link_while_it_is_read_is_not_followed(what: str, tmp_path: Path) -> None:
+    root = tmp_path / "b"
+    write_directory(BUNDLE, root)
+    reading = read_folder(root)
+    assert next(reading)[0].startswith("attestations/")
+    (root / what).rename(tmp_path / "moved")
+    (root / what).symlink_to(tmp_path / "moved")
+    with pytest.raises(CannotDoError, match=what):
+        list(reading)
 
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="only root makes devices")
