@@ -15,7 +15,6 @@ Rules:
 5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from .claims import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, script_completed
-from .claims.authored import parse_arguments, script_ended
+from .claims.authored import needs_of, parse_arguments, script_ended
 from .errors import BundleError, FormatError
 from .models._wire import Sha256
 from .models.events import ModelCalled, NetworkRefused, SdkImported
@@ -48,9 +47,6 @@ REASONS: Mapping[str, str] = {
 """Why a verdict is inconclusive, by code."""
 
 ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
-
-_ABSENT = re.compile(r"\bthis release (?:has no|does not tell)\b")
-"""A gap because the release lacks the thing: what does not exist cannot be missed."""
 
 ClaimMode = Literal["as-written", "streamed", "both"]
 
@@ -93,7 +89,7 @@ def judge(
         asked = (*invariants(traces), *(Asked(c.id, c.kind, c.version, c.mode, c.arguments) for c in written))
     else:
         asked = claims
-    missing = {gap.what for gap in coverage if not _ABSENT.search(gap.why)}
+    missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
     results: list[ClaimResult] = []
     blind: set[str] = set()
     for claim in asked:
@@ -178,7 +174,7 @@ def _evaluator(
         arguments = parse_arguments(authored, claim.arguments)
     except FormatError as error:
         raise _malformed(claim, error.message) from error
-    return authored.NEEDS, lambda evidence: authored.evaluate(evidence, arguments)
+    return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
 
 
 def _malformed(claim: Asked, why: str) -> BundleError:

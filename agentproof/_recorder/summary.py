@@ -19,7 +19,8 @@ class Summary:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.gaps: List[Tuple[str, str]] = []
+        self.gaps: List[Tuple[str, ...]] = []
+        """What was not captured: (what, why) or (what, why, code)."""
         self.is_hooked = False
 
     def write(self) -> None:
@@ -42,7 +43,8 @@ class Summary:
         except Exception as error:
             journal().failed("conduct", error)
             self.gaps.append(("conduct", "the recorder failed: {}".format(type(error).__name__)))
-        document["coverage"] = [{"what": what, "why": why} for what, why in sorted(set(self.gaps))]
+        names = ("what", "why", "code")
+        document["coverage"] = [dict(zip(names, gap, strict=False)) for gap in sorted(set(self.gaps))]
         return document
 
     def _merge(self, document: Dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from ._outcome import MAX_FINDINGS, NOT_OBSERVED, Outcome, Scope, make_finding
 NAME = "script-completed"
 VERSION = 2
 SCOPE: Scope = "as-written"
-NEEDS: frozenset[str] = frozenset()
+NEEDS = frozenset({"tests"})
 
 _ASSERTIONS = frozenset({"builtins:AssertionError", "_pytest.outcomes:Failed"})
 

@@ -171,6 +171,8 @@ class Gap(Wire):
 
     what: Text
     why: Text
+    code: Literal["not_in_release"] | None = None
+    """`not_in_release`: the release does not have it, so that nothing of it can have been missed."""
 
 
 class EventRef(Wire):

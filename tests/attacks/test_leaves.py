@@ -17,6 +17,7 @@ STATED = {
     "conduct.changed[]",
     "conduct.private_reads[].line",
     "conduct.private_reads[].name",
+    "coverage[].code",
     "coverage[].what",
     "coverage[].why",
     "environment.as_of",
@@ -71,7 +72,7 @@ def _full() -> forge.Draft:
         "private_reads": [{"name": "_x", "file": "reproduction.py", "line": 3}],
         "allowed": True,
     }
-    draft.manifest["coverage"] = [{"what": "spans", "why": "not asked"}]
+    draft.manifest["coverage"] = [{"what": "spans", "why": "not asked", "code": "not_in_release"}]
     draft.manifest["redactions"] = 1
     return draft.judged()
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from agentproof import judge
-from agentproof.claims import explain, read_claims
-from agentproof.errors import BundleError, UsageError
+from agentproof.claims import AUTHORED, explain, read_claims
+from agentproof.claims.authored import parse_arguments
+from agentproof.errors import BundleError, FormatError, UsageError
 from agentproof.models.manifest import ClaimResult, Judgement
 from tests.claims.builder import Script, function_call, judged, message, state_json
 
@@ -227,7 +228,7 @@ def test_a_mistyped_claim_is_named_with_what_exists(body: str, message: str) -> 
 
 
 def test_a_manifest_with_arguments_of_another_shape_is_refused(script: Script) -> None:
-    asked = judge.Asked("x", "tool-runs", 1, "as-written", {"tool": "pay"})
+    asked = judge.Asked("x", "tool-runs", 2, "as-written", {"tool": "pay"})
     with pytest.raises(BundleError) as caught:
         judged(script, claims=(asked,))
     assert caught.value.reason == "malformed_claim"
@@ -238,3 +239,20 @@ def test_an_invariant_with_arguments_is_refused(script: Script) -> None:
     with pytest.raises(BundleError) as caught:
         judged(script, claims=(asked,))
     assert caught.value.reason == "malformed_claim"
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("value-at", {"at": {"model_input": 0}, "length": 1}),
+        ("value-at", {"at": {"state": 0}, "length": 1}),
+        ("value-at", {"at": {"result": 1}, "same": {"session": 0}}),
+        ("run-ended", {"run": 0, "outcome": "returned"}),
+        ("tool-runs", {"run": 0, "tool": "pay", "times": 1}),
+        ("tool-order", {"run": 0, "tools": ["a", "b"]}),
+        ("final-output", {"run": 0, "equals": "x"}),
+    ],
+)
+def test_numbers_count_from_1(kind: str, arguments: dict[str, object]) -> None:
+    with pytest.raises(FormatError, match="greater than or equal to 1"):
+        parse_arguments(AUTHORED[kind], arguments)

@@ -203,9 +203,40 @@ def test_what_could_not_be_captured_is_not_observed() -> None:
 
 
 def test_what_a_release_does_not_have_cannot_be_missed() -> None:
-    gaps = (Gap(what="states", why="this release has no RunState"),)
+    gaps = (Gap(what="states", why="no RunState", code="not_in_release"),)
     by_kind = {claim.kind: claim.status for claim in judged(_leaking().exit(), coverage=gaps).claims}
     assert by_kind["state-integrity"] == "violated"
+
+
+@pytest.mark.parametrize(
+    ("failed", "place", "status"),
+    [
+        ("sessions", {"session": 1}, "not_observed"),
+        ("probe", {"observed": "x"}, "not_observed"),
+        ("probe", {"model_input": 1, "pointer": "/0/content"}, "holds"),
+        ("states", {"model_input": 1, "pointer": "/0/content"}, "holds"),
+        ("models", {"model_input": 1, "pointer": "/0/content"}, "not_observed"),
+    ],
+)
+def test_a_value_needs_what_tells_of_its_own_place(failed: str, place: dict[str, Json], status: str) -> None:
+    script = Script()
+    run = script.run()
+    script.model(run, [message("go", "user")], message("done"))
+    script.end(run, session="D1", session_after=["go"])
+    script.add("probe.observed", label="x", value="go")
+    script.add("recorder.failed", part=failed, error="x")
+    at = {"pointer": "/0" if "session" in place else "", **place}
+    asked = judge.Asked("v", "value-at", 2, "as-written", {"at": at, "equals": "go"})
+    (result,) = judged(script.exit(), claims=(asked,)).claims
+    assert result.status == status
+
+
+def test_tests_that_may_have_been_missed_complete_nothing() -> None:
+    script = Script()
+    script.add("test.ended", test="test_a.py::test_it", outcome="passed")
+    script.add("recorder.failed", part="tests", error="x")
+    by_kind = {claim.kind: claim.status for claim in judged(script.exit()).claims}
+    assert by_kind["script-completed"] == "not_observed"
 
 
 def test_recomputing_what_a_manifest_lists_gives_the_same() -> None:

@@ -84,6 +84,11 @@ def parse_arguments(kind: AuthoredKind, shape: object) -> Arguments:
     return kind.ARGUMENTS.from_shape(shape)
 
 
+def needs_of(kind: AuthoredKind, arguments: Arguments) -> frozenset[str]:
+    """The recorder's parts without which a claim with these arguments is not observed."""
+    return value_at.needs(arguments) if isinstance(arguments, value_at.ValueAt) else kind.NEEDS
+
+
 def _read_claim(
     table: Mapping[str, Any],  # Any: TOML
     number: int,

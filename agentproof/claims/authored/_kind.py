@@ -1,14 +1,19 @@
 """The shape of authored claims, and what their kinds share."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from ...models._wire import Count, Wire
+from pydantic import Field
+
+from ...models._wire import Wire
 from ...models.diff import ABSENT, Absent
 from ...models.trace import Mode
 from .._evidence import Evidence, View
 from .._outcome import Outcome, Scope
 from .._runs import Run
+
+Number = Annotated[int, Field(ge=1, le=2**53 - 1)]
+"""Which of several, by first appearance, counted from 1."""
 
 
 class Arguments(Wire):
@@ -45,14 +50,14 @@ class AuthoredKind(Protocol):
         ...
 
 
-def chosen(view: View, run: Count | None) -> list[Run]:
+def chosen(view: View, run: Number | None) -> list[Run]:
     """The top-level run with this number, counted from 1; all of them where no number is given."""
     if run is None:
         return list(view.top)
-    return list(view.top[run - 1 : run]) if run else []
+    return list(view.top[run - 1 : run])
 
 
-def last_or_chosen(view: View, run: Count | None) -> Run | None:
+def last_or_chosen(view: View, run: Number | None) -> Run | None:
     """The top-level run with this number, or the last one."""
     found = chosen(view, run)
     return found[-1] if found else None

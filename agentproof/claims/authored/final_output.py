@@ -14,15 +14,15 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from ...models._wire import Count, Text, encode
+from ...models._wire import Text, encode
 from ...models.manifest import Finding
 from ...models.values import Value
 from .._evidence import Evidence
 from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from ._kind import Arguments, last_or_chosen
+from ._kind import Arguments, Number, last_or_chosen
 
 NAME = "final-output"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"runs"})
 
@@ -30,7 +30,7 @@ NEEDS = frozenset({"runs"})
 class FinalOutput(Arguments):
     """What may be written."""
 
-    run: Count | None = None
+    run: Number | None = None
     equals: Value | None = None
     contains: Text | None = None
     type: Text | None = None

@@ -12,16 +12,16 @@ From: the author of the reproduction.
 
 from typing import Literal
 
-from ...models._wire import Count, Text
+from ...models._wire import Text
 from ...models.events import Failure
 from ...models.manifest import Finding
 from .._evidence import Evidence
 from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
 from .._runs import Run
-from ._kind import Arguments, last_or_chosen
+from ._kind import Arguments, Number, last_or_chosen
 
 NAME = "run-ended"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"runs"})
 
@@ -29,7 +29,7 @@ NEEDS = frozenset({"runs"})
 class RunEnds(Arguments):
     """What may be written."""
 
-    run: Count | None = None
+    run: Number | None = None
     outcome: Literal["returned", "interrupted", "raised", "cancelled", "left", "unfinished"]
     error: Text | None = None
 

@@ -15,15 +15,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...models._wire import Count, Text
+from ...models._wire import Text
 from ...models.events import ToolStarted
 from ...models.manifest import Finding
 from .._evidence import Evidence
 from .._outcome import Outcome, Scope, make_finding, outcome
-from ._kind import Arguments, chosen
+from ._kind import Arguments, Number, chosen
 
 NAME = "tool-order"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "runs"})
 
@@ -32,7 +32,7 @@ class ToolOrder(Arguments):
     """What may be written."""
 
     tools: Annotated[tuple[Text, ...], Field(min_length=2)]
-    run: Count | None = None
+    run: Number | None = None
 
 
 ARGUMENTS = ToolOrder

@@ -18,10 +18,10 @@ from ...models._wire import Count, Text
 from ...models.manifest import Finding
 from .._evidence import Evidence
 from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from ._kind import Arguments, chosen
+from ._kind import Arguments, Number, chosen
 
 NAME = "tool-runs"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "runs"})
 
@@ -31,7 +31,7 @@ class ToolRuns(Arguments):
 
     tool: Text
     call_id: Text | None = None
-    run: Count | None = None
+    run: Number | None = None
     times: Count | None = None
     at_least: Count | None = None
     at_most: Count | None = None

@@ -29,23 +29,33 @@ from ...models.values import Value, from_state
 from .._evidence import Evidence, View
 from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding, short
 from .._states import StateLine
-from ._kind import Arguments, chosen, resolve
+from ._kind import Arguments, Number, chosen, resolve
 
 NAME = "value-at"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
-NEEDS = frozenset({"models", "runs", "states"})
+NEEDS = frozenset({"models", "probe", "results", "runs", "sessions", "states"})
+"""Of all places together; one claim needs only those of its own (see `needs`)."""
+
+_NEEDS = {
+    "state": frozenset({"runs", "states"}),
+    "model_input": frozenset({"models"}),
+    "result": frozenset({"results", "runs"}),
+    "input_list": frozenset({"results", "runs"}),
+    "session": frozenset({"runs", "sessions"}),
+    "observed": frozenset({"probe"}),
+}
 
 
 class Place(Arguments):
     """Where to look."""
 
-    state: Count | None = None
+    state: Number | None = None
     when: Literal["first", "last"] = "last"
-    model_input: Count | None = None
-    result: Count | None = None
-    input_list: Count | None = None
-    session: Count | None = None
+    model_input: Number | None = None
+    result: Number | None = None
+    input_list: Number | None = None
+    session: Number | None = None
     observed: Text | None = None
     pointer: Text = ""
 
@@ -80,6 +90,13 @@ class ValueAt(Arguments):
 
 
 ARGUMENTS = ValueAt
+
+
+def needs(arguments: ValueAt) -> frozenset[str]:
+    """The recorder's parts that tell of the places which the claim names."""
+    places = [place for place in (arguments.at, arguments.same) if place is not None]
+    found = [parts for place in places for name, parts in _NEEDS.items() if getattr(place, name) is not None]
+    return frozenset[str]().union(*found)
 
 
 def evaluate(evidence: Evidence, arguments: ValueAt) -> Outcome:
@@ -133,7 +150,7 @@ def _told(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value
     if place.observed is not None:
         told = [(e, e.value) for e in view.of(ProbeObserved) if e.label == place.observed][-1:]
     elif place.model_input is not None:
-        told = [(e, e.input) for e in view.of(ModelCalled)][max(place.model_input - 1, 0) :][:1]
+        told = [(e, e.input) for e in view.of(ModelCalled)][place.model_input - 1 :][:1]
     elif place.session is not None:
         ends = [end for end in view.of(RunEnded) if end.session == f"D{place.session}"]
         told = [(end, end.session_after) for end in ends if isinstance(end.session_after, list)][-1:]

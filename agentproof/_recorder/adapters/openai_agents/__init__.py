@@ -10,30 +10,35 @@ from ... import bodies
 from ...events import journal, watching
 from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch
 
-_PARTS: Tuple[Tuple[str, Callable[[], List[str]]], ...] = (
-    ("hooks", hooks.install),
-    ("models", models.install),
-    ("states", states.install),
-    ("sessions", sessions.install),
-    ("guardrails", guardrails.install),
-    ("tracing", tracing.install),
-    ("streams", streams.install),
-    ("runs", runs.install),
+_PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
+    (("hooks",), hooks.install),
+    (("models",), models.install),
+    (("states",), states.install),
+    (("sessions",), sessions.install),
+    (("guardrails",), guardrails.install),
+    (("spans", "mcp"), tracing.install),
+    (("streams",), streams.install),
+    (("runs",), runs.install),
 )
+"""What hooks which parts of the SDK; it gives what this release does not have of the first of them."""
+
+NOT_IN_RELEASE = "not_in_release"
 
 
-def install(mode: str) -> List[Tuple[str, str]]:
-    """Hook everything that this release has; give (what, why) for what could not be hooked."""
-    gaps: List[Tuple[str, str]] = []
+def install(mode: str) -> List[Tuple[str, ...]]:
+    """Hook everything that this release has; give (what, why) for what could not be hooked, with a third
+    entry, `NOT_IN_RELEASE`, for what the release does not have."""
+    gaps: List[Tuple[str, ...]] = []
     runs.routing = mode == "streamed"
     with watching("values"):
         facts.register_values()
-    for name, part in _PARTS:
+    for names, part in _PARTS:
         try:
-            gaps += [(name, why) for why in part()]
+            gaps += [(names[0], why, NOT_IN_RELEASE) for why in part()]
         except Exception as error:
-            journal().failed(name, error)
-            gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+            for name in names:
+                journal().failed(name, error)
+                gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
     bodies.on_return = watch.body_returned
     bodies.tool_of = tool_bodies.tool_of
     return gaps
