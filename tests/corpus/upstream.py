@@ -3,7 +3,8 @@
 The test came with openai-agents 0.21.0 and its file cannot be imported on 0.20.0, the last release that has
 the bug: `agents.testing` is missing there, and more. So this one test is cut out of a checkout of
 openai/openai-agents-python, word for word, with the imports that it uses; what plays the model is the class
-that upstream's own tests used at v0.20.0. Nothing of it is kept in this repository.
+that upstream's own tests used at v0.20.0. As upstream's conftest does, ours keeps traces from being exported.
+Nothing of upstream's is kept in this repository.
 """
 
 import argparse
@@ -23,6 +24,10 @@ class ScriptedModel(FakeModel):
     def extend(self, turns):
         self.add_multiple_turn_outputs(turns)
 """
+CONFTEST = """from agents import set_tracing_disabled
+
+set_tracing_disabled(True)
+"""
 
 
 def main() -> int:
@@ -33,6 +38,7 @@ def main() -> int:
     options = parser.parse_args()
     (options.directory / "tests").mkdir(parents=True)
     (options.directory / "tests" / "__init__.py").write_bytes(b"")
+    (options.directory / "tests" / "conftest.py").write_text(CONFTEST, "utf-8")
     for path, revision in BESIDE.items():
         (options.directory / path).write_text(_shown(options.checkout, revision, path), "utf-8")
     (options.directory / FILE).write_text(cut(_shown(options.checkout, "v0.21.0", FILE)), "utf-8")
