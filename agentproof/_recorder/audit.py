@@ -12,10 +12,11 @@ import socket
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
 from . import snapshots
 from .events import journal
+from .interrupts import Held
 from .plan import Plan
 from .values import text
 
@@ -107,13 +108,30 @@ def install(plan: Plan) -> None:
         handler = known(event)
         if handler is None or getattr(_inside, "busy", False):
             return
+        _handle(handler, event, arguments)
+
+    sys.addaudithook(hook)
+
+
+def _handle(handler: Callable[[str, Tuple[Any, ...]], None], event: str, arguments: Tuple[Any, ...]) -> None:
+    with Held():
         _inside.busy = True
         try:
             handler(event, arguments)
+        except Exception as error:
+            if error is not getattr(_inside, "refusal", None):
+                journal().failed("audit", error)
+                return
+            del _inside.refusal
+            raise
         finally:
             _inside.busy = False
 
-    sys.addaudithook(hook)
+
+def _raise(refusal: OSError) -> NoReturn:
+    """Raise what the script is to see; whatever else is raised here is a fault of the recorder's."""
+    _inside.refusal = refusal
+    raise refusal
 
 
 class Unwatched:
@@ -163,7 +181,8 @@ def _change(event: str, arguments: Tuple[Any, ...], ignored: Tuple[str, ...]) ->
 
 def _touch(event: str, arguments: Tuple[Any, ...]) -> None:
     if snapshots.in_child:
-        raise PermissionError(errno.EPERM, "a child that only answers a question does no {}".format(event))
+        told = "a child that only answers a question does no {}".format(event)
+        _raise(PermissionError(errno.EPERM, told))
 
 
 def _note_write(path: str, ignored: Tuple[str, ...]) -> None:
@@ -171,14 +190,15 @@ def _note_write(path: str, ignored: Tuple[str, ...]) -> None:
     if (full + os.sep).startswith(ignored):
         return
     if snapshots.in_child:
-        raise PermissionError(errno.EPERM, "a child that only answers a question changes no file", path)
+        told = "a child that only answers a question changes no file"
+        _raise(PermissionError(errno.EPERM, told, path))
     if seen.written is None:
         seen.written = full
 
 
 def _start(event: str, arguments: Tuple[Any, ...]) -> None:
     if snapshots.in_child:
-        raise PermissionError(errno.EPERM, "a child that only answers a question starts no process")
+        _raise(PermissionError(errno.EPERM, "a child that only answers a question starts no process"))
     program = arguments[0] if arguments else None
     if isinstance(program, bytes):
         program = os.fsdecode(program)
@@ -192,7 +212,7 @@ def _make_socket(event: str, arguments: Tuple[Any, ...]) -> None:
     family = arguments[1] if len(arguments) > 1 else None
     if family in (socket.AF_INET, socket.AF_INET6):
         _refuse(event, None, loopback=False)
-        raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+        _raise(OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH)))
 
 
 def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
@@ -211,7 +231,7 @@ def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
     target = "{}:{}".format(address[0], address[1] if len(address) > 1 else "")
     # To listen, on whatever address, reaches nobody: it is what a network namespace would have allowed.
     _refuse(event, target, loopback=loopback or event == "socket.bind")
-    raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+    _raise(OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH)))
 
 
 def _resolve(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
@@ -221,7 +241,7 @@ def _resolve(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
     if host is None or host == "" or _is_loopback(host) or _is_address(host):
         return
     _refuse(event, host, loopback=False)
-    raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+    _raise(socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"))
 
 
 def _is_address(host: object) -> bool:

@@ -12,7 +12,9 @@ import threading
 from types import CodeType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import interrupts
 from .events import journal
+from .interrupts import Held
 from .plan import Plan
 from .values import encode, failure, text
 
@@ -110,30 +112,36 @@ def _is_ours(code: CodeType) -> bool:
 def _on_start(code: CodeType, offset: int) -> Any:
     if not _is_ours(code):
         return _disable
-    try:
-        frame = sys._getframe(1)
-        caller = frame.f_back
-        if journal().is_silent or (caller is not None and caller.f_code.co_filename.startswith(_root)):
-            return None
-        count = _counts[code] = _counts.get(code, 0) + 1
-        if count > _LIMIT:
-            if count == _LIMIT + 1:
-                _gaps.append(
-                    ("bodies", "only the first {} calls of {} are told".format(_LIMIT, code.co_name))
-                )
-            return None
-        label = journal().new_label("F")
-        fields: Dict[str, Any] = {
-            "frame": label,
-            "function": text(code.co_qualname),
-            "arguments": _arguments(code, frame),
-            "thread": threading.current_thread() is not threading.main_thread(),
-            "tool": tool_of(code, caller),
-        }
-        _frames[id(frame)] = label, journal().emit("body.started", fields)
-    except Exception as error:
-        journal().failed("bodies", error)
+    with Held():
+        try:
+            frame = sys._getframe(1)
+            caller = frame.f_back
+            if journal().is_silent or (caller is not None and _is_no_site(caller)):
+                return None
+            count = _counts[code] = _counts.get(code, 0) + 1
+            if count > _LIMIT:
+                if count == _LIMIT + 1:
+                    _gaps.append(
+                        ("bodies", "only the first {} calls of {} are told".format(_LIMIT, code.co_name))
+                    )
+                return None
+            label = journal().new_label("F")
+            fields: Dict[str, Any] = {
+                "frame": label,
+                "function": text(code.co_qualname),
+                "arguments": _arguments(code, frame),
+                "thread": threading.current_thread() is not threading.main_thread(),
+                "tool": tool_of(code, caller),
+            }
+            _frames[id(frame)] = label, journal().emit("body.started", fields)
+        except Exception as error:
+            journal().failed("bodies", error)
     return None
+
+
+def _is_no_site(caller: Any) -> bool:
+    """True for a caller that is the reproduction itself, or a signal."""
+    return caller.f_code.co_filename.startswith(_root) or interrupts.is_calling(caller)
 
 
 def _arguments(code: CodeType, frame: Any) -> Dict[str, Any]:
@@ -146,26 +154,28 @@ def _arguments(code: CodeType, frame: Any) -> Dict[str, Any]:
 def _on_return(code: CodeType, offset: int, value: Any) -> Any:
     if not _is_ours(code):
         return _disable
-    try:
-        known = _frames.pop(id(sys._getframe(1)), None)
-        if known is not None and not journal().is_silent:
-            label, started = known
-            fields = {"frame": label, "function": text(code.co_qualname), "value": encode(value)}
-            journal().emit("body.returned", fields)
-            on_return(started)
-    except Exception as error:
-        journal().failed("bodies", error)
+    with Held():
+        try:
+            known = _frames.pop(id(sys._getframe(1)), None)
+            if known is not None and not journal().is_silent:
+                label, started = known
+                fields = {"frame": label, "function": text(code.co_qualname), "value": encode(value)}
+                journal().emit("body.returned", fields)
+                on_return(started)
+        except Exception as error:
+            journal().failed("bodies", error)
     return None
 
 
 def _on_unwind(code: CodeType, offset: int, error: BaseException) -> Any:
     if not _is_ours(code):
         return None  # this event cannot be switched off for one function
-    try:
-        known = _frames.pop(id(sys._getframe(1)), None)
-        if known is not None and not journal().is_silent:
-            fields = {"frame": known[0], "function": text(code.co_qualname), "error": failure(error)}
-            journal().emit("body.raised", fields)
-    except Exception as fault:
-        journal().failed("bodies", fault)
+    with Held():
+        try:
+            known = _frames.pop(id(sys._getframe(1)), None)
+            if known is not None and not journal().is_silent:
+                fields = {"frame": known[0], "function": text(code.co_qualname), "error": failure(error)}
+                journal().emit("body.raised", fields)
+        except Exception as fault:
+            journal().failed("bodies", fault)
     return None

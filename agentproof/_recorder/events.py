@@ -18,6 +18,7 @@ import traceback
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, TypeVar
 
 from . import patching
+from .interrupts import Held
 from .lanes import Lane, Lanes
 from .values import text
 
@@ -130,7 +131,7 @@ class Journal:
         if innermost is not None:
             body["run"] = innermost
         body["kind"] = kind
-        with self._lock:
+        with Held(), self._lock:
             lane = lane if lane is not None else self.lanes.current()
             self._count += 1
             name = "{}:{}".format(self.process, self._count)
@@ -219,11 +220,12 @@ def guarded(part: str) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return function(*args, **kwargs)
-            except Exception as error:
-                journal().failed(part, error)
-                return None
+            with Held():
+                try:
+                    return function(*args, **kwargs)
+                except Exception as error:
+                    journal().failed(part, error)
+            return None
 
         return call  # type: ignore[return-value]  # the same signature, None on a fault
 
@@ -233,10 +235,11 @@ def guarded(part: str) -> Callable[[Function], Function]:
 @contextlib.contextmanager
 def watching(part: str) -> Iterator[None]:
     """The same as `guarded` for a block."""
-    try:
-        yield
-    except Exception as error:
-        journal().failed(part, error)
+    with Held():
+        try:
+            yield
+        except Exception as error:
+            journal().failed(part, error)
 
 
 @contextlib.contextmanager

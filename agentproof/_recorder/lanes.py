@@ -19,6 +19,8 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import patching
+from .interrupts import Held
 from .patching import hide, patch
 
 _current: "contextvars.ContextVar[Optional[Lane]]" = contextvars.ContextVar("agentproof_lane", default=None)
@@ -210,11 +212,18 @@ class Lanes:
             lane = self._threads[thread] = Lane("thread")
         return lane
 
+    def _of_new_task(self) -> Optional[Lane]:
+        with Held():
+            try:
+                return Lane("task", None, self.current())
+            except Exception as error:
+                patching.fault("lanes", error)
+                return None
+
     def make_task(self, original: Any, loop: Any, coroutine: Any, options: Dict[str, Any]) -> Any:
         """Create a task with its lane: the context that it copies names the lane."""
-        try:
-            lane = Lane("task", None, self.current())
-        except Exception:
+        lane = self._of_new_task()
+        if lane is None:
             return original(loop, coroutine, **options)
         context = options.get("context")
         token = None
@@ -261,8 +270,12 @@ def install(lanes: Lanes) -> None:
 
     def watch(event: str, arguments: Tuple[Any, ...]) -> None:
         if event in ("_thread.start_new_thread", "_thread.start_joinable_thread"):
-            thread = getattr(arguments[0], "__self__", None)
-            if isinstance(thread, threading.Thread):
-                lanes.of_thread(thread, lanes.current())
+            with Held():
+                try:
+                    thread = getattr(arguments[0], "__self__", None)
+                    if isinstance(thread, threading.Thread):
+                        lanes.of_thread(thread, lanes.current())
+                except Exception as error:
+                    patching.fault("lanes", error)
 
     sys.addaudithook(watch)

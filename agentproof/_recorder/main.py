@@ -14,7 +14,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, bodies, conduct, importing, lanes, patching, probe, processes, pytests
+from . import audit, bodies, conduct, importing, interrupts, lanes, patching, probe, processes, pytests
 from .adapters import openai_agents
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
@@ -49,6 +49,7 @@ class Recording:
         else:
             self._streams = None
             self._journal.lanes.current().frontier.append(plan.child["after"])
+        interrupts.install()
         lanes.install(self._journal.lanes)
         patching.hide_everywhere()
         atexit.register(self._summarise)

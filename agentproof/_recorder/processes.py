@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
-from . import audit, snapshots
+from . import audit, interrupts, snapshots
 from .events import journal, watching
 from .lanes import Lane, joiners
 from .patching import hide, replaced
@@ -187,6 +187,7 @@ def _after_fork() -> None:
     """In a child that the script itself forked: go on as a process of its own."""
     if snapshots.forking or _plan is None:
         return
+    interrupts.restart()
     with watching("processes"):
         number, _ = _claim_number(_plan)
         _children.clear()

@@ -162,7 +162,7 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     os.close(writing)
     try:
         data = _read_all(reading, child)
-    except BaseException:  # of a signal handler of the script's
+    except BaseException:  # Ctrl-C; handlers of the script's wait (`interrupts`)
         os.kill(child, signal.SIGKILL)
         raise
     finally:

@@ -277,3 +277,37 @@ def test_tests_are_run_by_node_id_each_with_its_outcome(tmp_path: Path) -> None:
     assert recorded.of("script.ended")[0]["code"] == 1
     assert recorded.of("recorder.failed") == []
     assert sorted(path.name for path in root.iterdir()) == ["conftest.py", "helper.py", "test_one.py"]
+
+
+ALARM = """
+import signal, time
+from agentproof import probe
+
+class Timeout(Exception):
+    pass
+
+def ring(number, frame):
+    raise Timeout("the script's own")
+
+signal.signal(signal.SIGALRM, ring)
+print(signal.getsignal(signal.SIGALRM) is ring)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+big = [{"a": [i] * 50} for i in range(2000)]
+ends = time.monotonic() + 30
+try:
+    while time.monotonic() < ends:
+        probe.observe("big", big)
+    print("never timed out")
+except Timeout as error:
+    print("timed out:", error)
+"""
+
+
+def test_a_timeout_of_the_scripts_own_reaches_it_from_inside_of_the_recorder(tmp_path: Path) -> None:
+    script = tmp_path / "root" / "script.py"
+    script.parent.mkdir()
+    script.write_text(ALARM)
+    (recorded,) = record(script, tmp_path).values()
+    assert recorded.stream("stdout").decode() == "True\ntimed out: the script's own\n"
+    assert recorded.of("recorder.failed") == []
+    assert recorded.exit_code == 0

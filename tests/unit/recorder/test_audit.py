@@ -56,3 +56,21 @@ def test_what_a_namespace_would_have_allowed_is_refused_as_that(
     assert (refused["operation"], refused["loopback"]) == (event, loopback)
     if event == "socket.bind":
         audit._connect(event, (_Socket(), (host, 80)), _plan(network="namespace"))
+
+
+def test_the_script_sees_a_refusal_and_no_fault_of_the_recorders(
+    journal: Journal, told: Callable[[], list[dict[str, Any]]]
+) -> None:
+    def broken(event: str, arguments: tuple[Any, ...]) -> None:
+        raise FileNotFoundError("getcwd")
+
+    def refusing(event: str, arguments: tuple[Any, ...]) -> None:
+        audit._resolve(event, arguments, _plan())
+
+    audit._handle(broken, "open", ("name", "r", 0))
+    with pytest.raises(socket.gaierror):
+        audit._handle(refusing, "socket.getaddrinfo", ("api.example.org",))
+    assert [(event["kind"], event.get("part")) for event in told()] == [
+        ("recorder.failed", "audit"),
+        ("network.refused", None),
+    ]

@@ -211,3 +211,23 @@ def test_a_forked_process_goes_on_from_the_past_of_the_other(told: Told) -> None
     told.event("1:1")
     assert told.after["1:1"] == {"0:1"}
     assert told.lanes.name(told.lanes.current()) == "1:1"
+
+
+def test_a_fault_in_finding_a_lane_keeps_no_task_from_running(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults: list[str] = []
+
+    def fault(part: str, error: BaseException) -> None:
+        faults.append(f"{part}: {error}")
+
+    def current() -> Lane:
+        raise LookupError("no lane")
+
+    async def main() -> int:
+        return 42
+
+    monkeypatch.setattr(told.lanes, "current", current)
+    monkeypatch.setattr(lanes.patching, "fault", fault)
+    assert asyncio.run(main()) == 42
+    assert set(faults) == {"lanes: no lane"}

@@ -251,13 +251,13 @@ def test_an_answer_comes_through_a_high_descriptor(journal: Journal) -> None:
 @_forks
 def test_what_interrupts_the_wait_for_an_answer_ends_the_child(journal: Journal) -> None:
     def ring(number: int, frame: object) -> None:
-        raise TimeoutError("the script's own")
+        raise KeyboardInterrupt
 
     earlier = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
     began = time.monotonic()
     try:
-        with pytest.raises(TimeoutError, match="the script's own"):
+        with pytest.raises(KeyboardInterrupt):
             snapshots.ask(threading.Event().wait)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
