@@ -1,6 +1,7 @@
 """What people read in a terminal: the story of a recording, verdicts, and check reports."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -42,7 +43,7 @@ class TerminalStory:
 
     def working(self, text: str) -> None:
         """A step that may take a while has begun."""
-        if self._quiet or not sys.stderr.isatty():
+        if self._quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             return
         if self._status is None:
             from rich.console import Console  # noqa: PLC0415  only long work on a terminal pays for it
@@ -139,8 +140,22 @@ _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_made": ("\N
 _WORDS = {"CURRENT": "green", "INTACT": "yellow", "UNTRUSTED": "red", "INVALID": "red", "STALE": "yellow"}
 
 
-def render_report(report: Report) -> Iterator[str]:
-    """What a check prints about one bundle: a line a check, then the word and what it means."""
+def render_report(report: Report, *, verbose: bool = False, quiet: bool = False) -> Iterator[str]:
+    """What a check prints about one bundle: a line a check, then the word and what it means; `quiet` gives
+    the word alone, `verbose` what was not recomputed too."""
+    if not quiet:
+        yield from _checks(report)
+    if verbose:
+        for text in report.stated:
+            yield f"    stated      {printable(text)}"
+        for claim in report.also:
+            yield f"    also        {printable(claim.id)} ({claim.mode}): {claim.status.replace('_', ' ')}"
+    yield f"{click.style(report.status, fg=_WORDS[report.status], bold=True)}: {_meaning(report)}"
+    if report.hint is not None and not quiet:
+        yield f"  next: {printable(report.hint)}"
+
+
+def _checks(report: Report) -> Iterator[str]:
     requested = [check for check in report.checks if check.name in ON_REQUEST]
     for check in report.checks:
         if check in requested and check.status == "not_made":
@@ -157,9 +172,6 @@ def render_report(report: Report) -> Iterator[str]:
         yield f"    {printable(difference.what)}"
         yield f"      the bundle  {printable(difference.bundle)}"
         yield f"      yours       {printable(difference.yours)}"
-    yield f"{click.style(report.status, fg=_WORDS[report.status], bold=True)}: {_meaning(report)}"
-    if report.hint is not None:
-        yield f"  next: {printable(report.hint)}"
 
 
 def render_summary(reports: Iterable[Report]) -> str:

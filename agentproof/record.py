@@ -7,6 +7,7 @@ a recording that fails or is killed leaves no half bundle.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -26,7 +27,16 @@ from .errors import CannotDoError, UsageError
 from .models.header import Header
 from .models.manifest import Manifest, Origin
 from .models.trace import Mode, Trace
-from .store import Bundle, bundle_id, holds_another, read_bundle, short, write_directory, zip_bytes
+from .store import (
+    Bundle,
+    bundle_id,
+    holds_another,
+    read_bundle,
+    short,
+    without_wheel,
+    write_directory,
+    zip_bytes,
+)
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
 """Distributions that the recorder has an adapter for, with the package that each one imports as."""
@@ -152,17 +162,20 @@ def record_unsigned(request: Request, *, story: Story, results: ResultStore | No
     return assembled
 
 
-def write(recorded: Recorded, request: Request, *, output: Path | None, replace: bool) -> Written:
+def write(
+    recorded: Recorded, request: Request, *, output: Path | None, replace: bool, thin: bool = False
+) -> Written:
     """Write the bundle to where `place_for` says; the zip first, so that a recording is never lost.
 
     Where the zip of another recording has the usual name and `replace` was not given, this one gets its
-    bundle id into the name.
+    bundle id into the name. With `thin` the target wheel is left out, but of a store, which keeps it once.
 
     Raises:
         CannotDoError: another bundle is at `output` or in the store and `replace` was not given, or
             writing failed.
     """
     place = place_for(recorded.manifest, script=request.script, root=request.root, output=output)
+    attached = replaced(recorded, bundle=without_wheel(recorded.bundle)) if thin else recorded
     archive, taken = place.archive, None
     if archive is not None and not replace and holds_another(archive, recorded.bundle_id):
         if output is not None:
@@ -172,10 +185,11 @@ def write(recorded: Recorded, request: Request, *, output: Path | None, replace:
             )
         archive, taken = beside(archive, recorded.bundle_id), archive
     if archive is not None:
-        write_atomic(archive, zip_bytes(recorded.bundle))
+        write_atomic(archive, zip_bytes(attached.bundle))
     kept = None
     if place.directory is not None:
-        kept = _write_directory(recorded, place, replace=replace)
+        stored = recorded if place.wheels is not None else attached
+        kept = _write_directory(stored, place, replace=replace)
     return Written(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
 
 

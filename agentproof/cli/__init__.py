@@ -39,7 +39,9 @@ def main() -> NoReturn:
         # Under nohup, SIGHUP is ignored and stays so.
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
-    cli(prog_name="agentproof")
+    # None leaves it to click, which colours a terminal only (https://no-color.org).
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    cli(prog_name="agentproof", color=False if plain else None)
     sys.exit(0)
 
 

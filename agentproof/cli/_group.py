@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,7 +15,11 @@ from .. import __version__
 from ..errors import AgentproofError, BundleError, CannotDoError, Exit
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ..signing import PrivateKey
+
+_Command = TypeVar("_Command", bound=click.Command)
 
 _REFUSALS = frozenset(
     getattr(errno, name)
@@ -41,14 +45,36 @@ _COMMANDS = {
     "trust": ("trust", "Say whose bundles you trust."),
     "doctor": ("doctor", "Say what this machine can do."),
     "cache": ("cache", "Look at what is kept on this machine, or remove it."),
+    "completion": ("completion", "Print what makes a shell complete commands."),
 }
 """Each command's module in this package and its line in `agentproof --help`."""
 
 _ALIASES = {"check": "check-current-bundle"}
 
 
-class _Group(click.Group):
+class Group(click.Group):
+    """Says what was probably meant where a command is mistyped."""
+
+    known: tuple[str, ...] = ()
+    """Other names of its commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
+            names = [*self.list_commands(ctx), *self.known]
+            close = difflib.get_close_matches(args[0], names, n=1, cutoff=0.5)
+            hint = f"Did you mean `{close[0]}`?" if close else f"`{ctx.command_path} --help` lists them."
+            raise click.UsageError(f"there is no command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class _Group(Group):
     """Loads a command's module only when the command is run."""
+
+    known = tuple(_ALIASES)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -67,16 +93,13 @@ class _Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            import difflib
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """Names with their lines, without loading every command for its own."""
+        from click.shell_completion import CompletionItem
 
-            close = difflib.get_close_matches(args[0], [*_COMMANDS, *_ALIASES], n=1, cutoff=0.5)
-            hint = f" Did you mean `{close[0]}`?" if close else " `agentproof --help` lists them."
-            raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+        found = [CompletionItem(name, help=text) for name, (_, text) in _COMMANDS.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(item for item in found if item.value.startswith(incomplete)), *options]
 
     def invoke(self, ctx: click.Context) -> Any:  # Any: what the command returns, as click passes it on
         try:
@@ -119,10 +142,10 @@ def _tell(error: AgentproofError) -> None:
         click.echo("\n".join(map(printable, f"  next: {error.hint}".splitlines())), err=True)
 
 
-def examples(*lines: str) -> Callable[[click.Command], click.Command]:
+def examples(*lines: str) -> Callable[[_Command], _Command]:
     """Put examples at the end of a command's help."""
 
-    def add(command: click.Command) -> click.Command:
+    def add(command: _Command) -> _Command:
         command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
         return command
 

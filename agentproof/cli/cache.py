@@ -4,12 +4,13 @@ import re
 
 import click
 
-from ._group import examples
+from ._group import Group, examples
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
-@click.group(name="cache")
+@examples("agentproof cache list", "agentproof cache prune --max-size 2G")
+@click.group(name="cache", cls=Group)
 def cache() -> None:
     """Look at what agentproof keeps on this machine, or remove it.
 

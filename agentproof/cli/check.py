@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     help="Exit 1 for a sound bundle with another verdict.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle and line.")
+@click.option("--verbose", "-v", is_flag=True, help="Print what rests on the recorder's word alone, too.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the one word and what it means.")
 @click.option(
     "--junit",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -100,6 +102,8 @@ def check_current_bundle(
     allow_intact: bool,
     expect: str | None,
     as_json: bool,
+    verbose: bool,
+    quiet: bool,
     junit: Path | None,
 ) -> None:
     """Check the bundles at PATHS (default: bundles/), zips or directories of any depth.
@@ -138,7 +142,7 @@ def check_current_bundle(
             continue
         if len(found) > 1:
             click.echo(click.style(str(path), bold=True))
-        for line in _render.render_report(report):
+        for line in _render.render_report(report, verbose=verbose, quiet=quiet):
             click.echo(line)
     if len(reports) > 1 and not as_json:
         click.echo(_render.render_summary(reports))

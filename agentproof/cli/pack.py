@@ -36,11 +36,11 @@ def pack(bundle: Path, *, output: Path | None, thin: bool, replace: bool) -> Non
     """
     from .._files import write_atomic
     from ..errors import CannotDoError
-    from ..store import read_bundle, shelf_of, zip_bytes
+    from ..store import read_bundle, shelf_of, without_wheel, zip_bytes
 
     read = read_bundle(bundle, wheels=shelf_of(bundle))
     _refuse_invalid(read, bundle)
-    data = zip_bytes(_without_wheel(read) if thin else _with_wheel(read, bundle))
+    data = zip_bytes(without_wheel(read) if thin else _with_wheel(read, bundle))
     place = output or Path(_name_of(bundle))
     if place.exists() and not replace and place.read_bytes() != data:
         raise CannotDoError(f"{place} exists and is another file", hint="--replace, or another --output")
@@ -94,13 +94,6 @@ def _refuse_invalid(read: Bundle, path: Path) -> None:
             f"{path} is INVALID: {failed.detail}",
             hint="`agentproof check-current-bundle` says more",
         )
-
-
-def _without_wheel(read: Bundle) -> Bundle:
-    from ..store import WHEELS, Bundle
-
-    members = {path: data for path, data in read.members.items() if not path.startswith(WHEELS)}
-    return Bundle(read.manifest, members, read.attestations)
 
 
 def _with_wheel(read: Bundle, path: Path) -> Bundle:

@@ -100,6 +100,7 @@ from ._group import chosen_key, examples, key_options
     type=click.Path(path_type=Path),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
+@click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
 @key_options
 @click.option("--replace", is_flag=True, help="Replace a bundle with another id that is in the way.")
 @click.option("--json", "as_json", is_flag=True, help="Print the check report of the bundle as JSON.")
@@ -132,6 +133,7 @@ def record(
     output: Path | None,
     key: Path | None,
     passphrase_env: str | None,
+    thin: bool,
     replace: bool,
     as_json: bool,
     verbose: bool,
@@ -190,7 +192,7 @@ def record(
         # Before anything is written: what was seen is told even if the disk is full.
         for line in _render.render_judgement(document, traces=recorded.traces, verbose=verbose):
             click.echo(line)
-    written = recording.write(recorded, request, output=output, replace=replace)
+    written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
     if as_json:
         report = check_bundle(recorded.bundle, reader=own_reader()).report
         click.echo(_render.recorded_json(report, directory=written.directory, archive=written.archive))

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write to this file. Default: to the standard output.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 def report(
     bundles: tuple[Path, ...],
     *,
@@ -63,6 +64,7 @@ def report(
     wheels: tuple[Path, ...],
     latest: bool,
     output: Path | None,
+    quiet: bool,
 ) -> None:
     """Describe BUNDLES for others, after checking them; without --latest nothing of them is run.
 
@@ -81,10 +83,11 @@ def report(
             raise UsageError("--latest is for an issue or a page", hint="`agentproof compare --with latest`")
         text = _summary(bundles, reader)
     else:
-        text = _described(bundles, form, reader, latest=latest)
+        text = _described(bundles, form, reader, latest=latest, quiet=quiet)
     if output is not None:
         write_atomic(output, text.encode())
-        click.echo(f"  wrote {output}", err=True)
+        if not quiet:
+            click.echo(f"  wrote {output}", err=True)
     else:
         click.echo(text, nl=False)
 
@@ -96,7 +99,7 @@ def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
     return render_summary(read_entries(bundles, reader=reader))
 
 
-def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool) -> str:
+def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, quiet: bool) -> str:
     from ..errors import UsageError
     from ..report._groups import Attached
     from ._reading import read_groups
@@ -113,7 +116,7 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     if not first.recordings:
         raise UsageError(f"{first.name} could be recorded on none of its targets: nothing to report")
     if latest:
-        newest = Attached(_on_the_latest(first.stories[0], reader), "latest.agentproof.zip")
+        newest = Attached(_on_the_latest(first.stories[0], reader, quiet=quiet), "latest.agentproof.zip")
         groups = [replace(first, recordings=(*first.recordings, newest))]
     if form == "html":
         from ..report.html import render_page
@@ -126,7 +129,7 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     return render_issue(story, attachment=group.recordings[0].file, others=others)
 
 
-def _on_the_latest(story: Story, reader: Reader) -> Story:
+def _on_the_latest(story: Story, reader: Reader, *, quiet: bool) -> Story:
     """The same reproduction, recorded on the newest release that the index serves."""
     from .. import _render
     from .. import compare as comparing
@@ -138,8 +141,8 @@ def _on_the_latest(story: Story, reader: Reader) -> Story:
     subject = comparing.Subject(
         "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
     )
-    with _render.TerminalStory() as telling:
-        key = chosen_key(None, passphrase_env=None)
+    with _render.TerminalStory(quiet=quiet) as telling:
+        key = chosen_key(None, passphrase_env=None, quiet=quiet)
         recorder = comparing.Recorder(comparing.Options(), key=key, story=telling)
         with recorder.request_of(subject) as request:
             attempt = recorder.attempt(subject.name, request, parse_target("latest"))

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from ._group import chosen_key, examples, key_options
+from ._group import Group, chosen_key, examples, key_options
 
 
-@click.group(name="trust")
+@examples("agentproof trust add alice.keys --as github:alice", "agentproof trust list")
+@click.group(name="trust", cls=Group)
 def trust() -> None:
     """Say whose bundles you trust, from now on.
 

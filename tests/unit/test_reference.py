@@ -31,16 +31,18 @@ def test_every_command_and_option_is_in_the_reference_and_has_help(path: str) ->
             assert parameter.make_metavar(click.Context(command)).strip("[].") in page
 
 
-@pytest.mark.parametrize("path", LEAVES)
+@pytest.mark.parametrize("path", COMMANDS)
 def test_the_help_of_every_command_ends_in_an_example_that_parses(path: str) -> None:
-    command = LEAVES[path]
+    command = COMMANDS[path]
     examples = [line.strip() for line in (command.epilog or "").splitlines() if "agentproof " in line]
     assert examples
     for example in examples:
         assert example.startswith(path)
-        words = example.removeprefix(path).split(" > ")[0].split()
-        command.make_context(path, words, resilient_parsing=True)
-        known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+        # A group's examples are of its commands.
+        named = max((each for each in COMMANDS if f"{example} ".startswith(f"{each} ")), key=len)
+        words = example.removeprefix(named).split(" > ")[0].split()
+        COMMANDS[named].make_context(named, words, resilient_parsing=True)
+        known = {name for each in COMMANDS[named].params for name in (*each.opts, *each.secondary_opts)}
         used = {word.split("=")[0] for word in words if word.startswith("-")}
         assert used <= known, example
 
