@@ -15,6 +15,7 @@ Rules:
 """
 
 import io
+import logging
 import os
 import sys
 import tempfile
@@ -48,6 +49,9 @@ def run(plan: Plan) -> int:
         mark(**options)(getattr(_Reporter, name))
     _forget_user()
     code = int(pytest.main([*_options(plan), *plan.tests], plugins=[reporter, _own_plugin(pytest)]))
+    # Until here handlers of pytest's took what is logged. A thread of the SDK's may log later, or not, as
+    # time has it (its trace exporter does, without a key): not to stderr, where it would be the script's.
+    logging.getLogger().addHandler(logging.NullHandler())
     reporter.done(code)
     return code
 

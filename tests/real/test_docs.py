@@ -26,7 +26,7 @@ PAGES = sorted([ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob(
 
 BASH = shutil.which("bash") or "bash"
 WHEEL = "openai_agents-0.20.0-py3-none-any.whl"
-WARM = {"tutorial", "old-releases"}
+WARM = {"tutorial", "old-releases", "tests"}
 """Pages of somebody who records: they have a wheel store. Readers of a bundle begin without one."""
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
