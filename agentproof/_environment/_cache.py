@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from .. import _scratch
-from . import _index
+from . import _uv
 from ._wheels import OWN_CACHES, WheelStore
 
 Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "uv"]
@@ -124,8 +124,7 @@ def _remove(item: Item, store: WheelStore) -> bool:
     try:
         if item.kind == "uv":
             # uv waits for its other processes there.
-            place = {"UV_CACHE_DIR": str(item.path)}
-            done = _index.run_uv(["cache", "clean"], environment=place, seconds=_UV_SECONDS)
+            done = _uv.run_uv(["cache", "clean"], cache=store.cache, seconds=_UV_SECONDS)
             return done.returncode == 0
         if item.kind == "wheel":
             with _scratch.directory("aside", parent=store.root) as aside:

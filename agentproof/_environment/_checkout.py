@@ -26,7 +26,7 @@ from .. import _scratch, _seal
 from .._checks._held_trees import Tree, compare_tree, directory_tree, git_tree
 from ..errors import BundleError, CannotDoError, UsageError
 from ..models.manifest import Origin
-from . import _git, _index
+from . import _git, _index, _uv
 from ._git import Commit
 from ._pythons import Interpreter
 from ._wheels import WheelStore
@@ -144,16 +144,13 @@ def _some(names: Sequence[str]) -> str:
 
 def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, cache: Path) -> Path:
     settings = _index.index_settings()
-    done = _index.run_uv(
+    done = _uv.run_uv(
         [
             *("build", "--wheel", "--no-sources", "--out-dir", str(out)),
             *("--python", str(interpreter.path), str(source)),
         ],
-        environment={
-            **settings.environment,
-            **_index.uv_cache(cache),
-            "SOURCE_DATE_EPOCH": str(commit.time),
-        },
+        environment={**settings.environment, "SOURCE_DATE_EPOCH": str(commit.time)},
+        cache=cache,
         seconds=_BUILD_SECONDS,
     )
     wheels = sorted(out.glob("*.whl")) if out.is_dir() else []

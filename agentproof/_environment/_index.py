@@ -1,127 +1,28 @@
-"""uv, and the user's own package index: where it is and how to reach it.
+"""The user's own package index: where it is and how to reach it.
 
 Rules:
 1. Index settings are the user's: uv's (environment, user and system `uv.toml`), and where uv has
    none, pip's (`PIP_*`, `pip.conf`). Project files of the working directory are not read, so that a
    lock does not depend on where it was made.
 2. Settings that change what is resolved (constraints, overrides, resolution, pre-releases, …) are not
-   inherited: uv reads none of its files here, and of its variables only those about reaching an index.
+   inherited (`_uv`).
 3. Credentials travel by environment, never by argument list, and are cut from every message.
 """
 
 import configparser
 import os
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import platformdirs
 
-from .. import _scratch
-from .._children import dying_with_us
 from ..errors import CannotDoError
-
-_UV_KEEPS: Final = re.compile(
-    r"UV_(?:INDEX_\w+_(?:USERNAME|PASSWORD)|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|REQUEST_TIMEOUT|HTTP_RETRIES"
-    r"|NO_NETRC|CREDENTIALS_DIR|CONCURRENT_DOWNLOADS|OFFLINE)"
-)
-"""uv's settings about reaching an index; where it is comes from `index_settings`, all else is dropped."""
-
-_DROPPED: Final = (
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "CLICOLOR_FORCE",
-)
-
-
-@dataclass(frozen=True)
-class UvResult:
-    """What one call of uv came to."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-    """Without credentials."""
-
-
-def run_uv(
-    arguments: Sequence[str],
-    *,
-    stdin: str = "",
-    files: Mapping[str, str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    seconds: float = 600,
-) -> UvResult:
-    """Run uv with the user's index settings, in an empty directory that holds only `files`.
-
-    Raises:
-        CannotDoError: uv is not there, or does not end in time.
-    """
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _DROPPED and (not name.startswith("UV_") or _UV_KEEPS.fullmatch(name))
-    }
-    variables |= {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
-    variables |= environment or {}
-    with _scratch.directory("uv") as nowhere:
-        # What uv leaves there when it is killed goes with the directory.
-        variables |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(nowhere))
-        for name, text in (files or {}).items():
-            nowhere.joinpath(name).write_text(text, "utf-8")
-        try:
-            done = subprocess.run(
-                [*dying_with_us(), _uv(), *arguments],
-                input=stdin.encode(),
-                capture_output=True,
-                check=False,
-                env=variables,
-                cwd=nowhere,
-                timeout=seconds,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise CannotDoError(
-                f"uv {arguments[0]} did not end in {seconds:.0f} s", hint="is the package index slow?"
-            ) from error
-        except OSError as error:
-            raise CannotDoError(f"uv cannot be run: {error.strerror}") from error
-    return UvResult(
-        returncode=done.returncode,
-        stdout=done.stdout.decode(errors="replace"),
-        stderr=without_credentials(done.stderr.decode(errors="replace")),
-    )
-
-
-def uv_cache(cache: Path) -> dict[str, str]:
-    """uv's variables for a cache of its own below agentproof's; for none where that cannot be written."""
-    place = cache / "uv"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return {"UV_NO_CACHE": "1"}
-    return {"UV_CACHE_DIR": str(place)} if os.access(place, os.W_OK) else {"UV_NO_CACHE": "1"}
-
-
-@cache
-def _uv() -> str:
-    """The uv that comes with this installation."""
-    # Imported here: `--help` and `check` need no uv.
-    import uv  # noqa: PLC0415
-
-    try:
-        return uv.find_uv_bin()
-    except FileNotFoundError as error:
-        raise CannotDoError("the uv package is installed without its program", hint="reinstall uv") from error
 
 
 def without_credentials(text: str) -> str:

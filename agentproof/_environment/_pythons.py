@@ -26,7 +26,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Platform
-from . import _index
+from . import _uv
 from ._wheels import cache_root
 
 OLDEST: Final = Version("3.10")
@@ -120,13 +120,14 @@ def _satisfies(version: str, requires: SpecifierSet) -> bool:
 def _found_by_uv(request: str, *, why: str) -> Path:
     """Ask uv, with every version of pyenv un-hidden."""
     versions = _pyenv_versions()
-    environment = _index.uv_cache(cache_root())
+    environment = {}
     if versions and not os.environ.get("PYENV_VERSION"):
         environment["PYENV_VERSION"] = ":".join(versions)
-    done = _index.run_uv(
+    done = _uv.run_uv(
         # --system: a venv that happens to be active is no base for another.
         ["python", "find", "--system", "--no-python-downloads", "--no-project", request],
         environment=environment,
+        cache=cache_root(),
         seconds=_PROBE_SECONDS,
     )
     path = Path(done.stdout.strip())

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from ..errors import AgentproofError, CannotDoError, UsageError
-from . import _index
+from . import _index, _uv
 from ._pins import Pin
 from ._pythons import Interpreter
 
@@ -115,12 +115,12 @@ class Resolver:
 
     def _compile(
         self, requirements: Sequence[str], options: Sequence[str], *, constraints: Sequence[str] = ()
-    ) -> _index.UvResult:
+    ) -> _uv.UvResult:
         files = {}
         if constraints:
             files["constraints.txt"] = "\n".join(constraints) + "\n"
             options = [*options, "--constraints", "constraints.txt"]
-        return _index.run_uv(
+        return _uv.run_uv(
             [
                 *("pip", "compile", "-", "--format", "pylock.toml", "--generate-hashes", "--no-header"),
                 *("--no-annotate", "--only-binary", ":all:", "--no-sources"),
@@ -128,7 +128,8 @@ class Resolver:
             ],
             stdin="\n".join(requirements) + "\n",
             files=files,
-            environment={**self._settings.environment, **_index.uv_cache(self._cache)},
+            environment=self._settings.environment,
+            cache=self._cache,
             seconds=_SECONDS,
         )
 
@@ -192,7 +193,7 @@ class Resolver:
         )
 
     def _refuse(
-        self, done: _index.UvResult, wanted: Requirement | None, *, until: date | None = None
+        self, done: _uv.UvResult, wanted: Requirement | None, *, until: date | None = None
     ) -> NoReturn:
         raise self._refusal(done.stderr, wanted, until=until)
 
@@ -203,6 +204,10 @@ class Resolver:
                 "the package index asks for credentials, or refuses those that were given",
                 hint="give them as for uv or pip: in the index URL, netrc, UV_INDEX_<NAME>_USERNAME and "
                 "_PASSWORD, or a keyring",
+            )
+        if _uv.NOT_WRITABLE.search(said):
+            return CannotDoError(
+                f"uv cannot write its files: {reason}", hint="make room there, or set TMPDIR"
             )
         if re.search(
             r"Failed to fetch|error sending request|[Cc]onnection refused|dns error|timed out", said

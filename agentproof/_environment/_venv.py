@@ -13,7 +13,7 @@ Rules:
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Final
 from .. import _scratch
 from .._remove import remove_tree
 from ..errors import CannotDoError
-from . import _bytecode, _cache, _index, _installed
+from . import _bytecode, _cache, _installed, _uv
 from ._lock import Lock
 from ._wheelfile import WheelFile, read_wheel
 from ._wheels import OWN_CACHES, WheelStore
@@ -137,24 +137,24 @@ def _build(
     lock: Lock, wheels: tuple[_Ready, ...], venv: Path, *, cache: Path, progress: Callable[[str], None]
 ) -> int:
     """Create and fill the venv; a damaged or poisoned cache of uv's is thrown away, once."""
-    kept = _index.uv_cache(cache)
+    kept = _uv.cache_directory(cache)
     try:
-        return _installed_files(lock, wheels, venv, kept)
+        return _installed_files(lock, wheels, venv, cache if kept is not None else None)
     except (_installed.DiffersError, _UvRefusesError) as error:
         progress(f"{error}: building again without uv's cache")
-    if "UV_CACHE_DIR" in kept:
+    if kept is not None:
         # uv waits there for its other processes, which a plain removal would not.
-        _index.run_uv(["cache", "clean"], environment=kept, seconds=_SECONDS)
+        _uv.run_uv(["cache", "clean"], cache=cache, seconds=_SECONDS)
     remove_tree(str(venv))
     try:
-        return _installed_files(lock, wheels, venv, {"UV_NO_CACHE": "1"})
+        return _installed_files(lock, wheels, venv, None)
     except _installed.DiffersError as difference:
         raise CannotDoError(
             difference.what, hint="a wheel that is not what its RECORD says cannot be recorded"
         ) from difference
 
 
-def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: Mapping[str, str]) -> int:
+def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: Path | None) -> int:
     """Create and fill the venv, verify it, and count what was compared."""
     configuration = b""
     for what, arguments in (
@@ -168,7 +168,7 @@ def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: 
             ],
         ),
     ):
-        done = _index.run_uv(arguments, environment=cache, seconds=_SECONDS)
+        done = _uv.run_uv(arguments, cache=cache, seconds=_SECONDS)
         if done.returncode != 0:
             raise _UvRefusesError(
                 f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",

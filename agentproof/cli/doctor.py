@@ -56,11 +56,11 @@ def _pythons_found() -> Iterator[_Finding]:
 
 
 def _uv_found() -> Iterator[_Finding]:
-    from .._environment import _index
+    from .._environment import _uv
     from ..errors import AgentproofError
 
     try:
-        done = _index.run_uv(["--version"])
+        done = _uv.run_uv(["--version"])
     except AgentproofError as error:
         yield False, "uv", error.message, error.hint or "python -m pip install uv"
     else:
@@ -68,7 +68,7 @@ def _uv_found() -> Iterator[_Finding]:
 
 
 def _index_found() -> Iterator[_Finding]:
-    from .._environment import _index
+    from .._environment import _index, _uv
     from ..errors import AgentproofError
     from ..record import TARGETS
 
@@ -76,7 +76,7 @@ def _index_found() -> Iterator[_Finding]:
     question = ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", "--quiet"]
     settings = _index.index_settings()
     try:
-        done = _index.run_uv(question, stdin=name, environment=settings.environment, seconds=30)
+        done = _uv.run_uv(question, stdin=name, environment=settings.environment, seconds=30)
         newest, said = done.stdout.strip(), done.stderr.strip()
     except AgentproofError as error:
         newest, said = "", error.message

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _index, _lock, _pythons, _resolve
+from agentproof._environment import _index, _lock, _pythons, _resolve, _uv
 from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from agentproof.models.manifest import Origin
@@ -26,7 +26,7 @@ class _Index:
         self.calls: list[tuple[str, tuple[str, ...]]] = []
         self.releases: dict[str, str] = {}
         self.refusal: str | None = None
-        monkeypatch.setattr(_index, "run_uv", self)
+        monkeypatch.setattr(_uv, "run_uv", self)
 
     def publish(self, name: str, version: str, *, day: str | None) -> str:
         """Add a wheel; its SHA-256."""
@@ -42,13 +42,13 @@ class _Index:
         )
         return sha256
 
-    def __call__(self, arguments: Sequence[str], *, stdin: str, **_: object) -> _index.UvResult:
+    def __call__(self, arguments: Sequence[str], *, stdin: str, **_: object) -> _uv.UvResult:
         self.calls.append((stdin, tuple(arguments)))
         if self.refusal is not None:
-            return _index.UvResult(1, "", self.refusal)
+            return _uv.UvResult(1, "", self.refusal)
         alone = "--no-deps" in arguments
         chosen = [text for name, text in self.releases.items() if not alone or stdin.startswith(name)]
-        return _index.UvResult(0, 'lock-version = "1.0"\n' + "\n".join(chosen), "")
+        return _uv.UvResult(0, 'lock-version = "1.0"\n' + "\n".join(chosen), "")
 
     def until(self) -> list[str]:
         """The `--exclude-newer` of each call that had one."""

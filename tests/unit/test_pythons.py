@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.tags import sys_tags
 
-from agentproof._environment import _index, _pythons
+from agentproof._environment import _pythons, _uv
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 
 
@@ -19,14 +19,14 @@ class _Uv:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Path]) -> None:
         self.answers = answers
         self.environments: list[dict[str, str]] = []
-        monkeypatch.setattr(_index, "run_uv", self)
+        monkeypatch.setattr(_uv, "run_uv", self)
 
     def __call__(
         self, arguments: Sequence[str], *, environment: dict[str, str], seconds: float
-    ) -> _index.UvResult:
+    ) -> _uv.UvResult:
         self.environments.append(environment)
         found = self.answers.get(arguments[-1])
-        return _index.UvResult(0 if found else 2, f"{found}\n" if found else "", "")
+        return _uv.UvResult(0 if found else 2, f"{found}\n" if found else "", "")
 
 
 @pytest.fixture
