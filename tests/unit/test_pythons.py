@@ -22,7 +22,7 @@ class _Uv:
         monkeypatch.setattr(_uv, "run_uv", self)
 
     def __call__(
-        self, arguments: Sequence[str], *, environment: dict[str, str], seconds: float
+        self, arguments: Sequence[str], *, environment: dict[str, str], cache: Path, seconds: float
     ) -> _uv.UvResult:
         self.environments.append(environment)
         found = self.answers.get(arguments[-1])
