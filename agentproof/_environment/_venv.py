@@ -170,9 +170,12 @@ def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: 
     ):
         done = _uv.run_uv(arguments, cache=cache, seconds=_SECONDS)
         if done.returncode != 0:
+            full = _uv.NOT_WRITABLE.search(done.stderr) is not None
             raise _UvRefusesError(
                 f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",
-                hint="is the disk full, or the interpreter damaged?",
+                hint=f"make room there, or set TMPDIR (now: {venv.parent.parent})"
+                if full
+                else "is the interpreter damaged?",
             )
         if what == "create":
             # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.

@@ -3,6 +3,7 @@
 The SDK is never imported before the script does it: it reads settings from the environment then.
 """
 
+import gc
 import importlib.machinery
 import sys
 from types import ModuleType
@@ -53,15 +54,20 @@ class Finder:
         def exec_module(module: ModuleType) -> None:
             # The loader stays of its own class, as the host expects it; only this instance is told.
             del loader.exec_module
+            collecting = gc.isenabled()
+            gc.disable()  # as `collector` says
             try:
                 execute(module)
+                done = self._waiting.pop(name, None)
+                if done is not None:
+                    with watching("import"):
+                        done(module)
             except BaseException as raised:
                 hide(raised)
                 raise
-            done = self._waiting.pop(name, None)
-            if done is not None:
-                with watching("import"):
-                    done(module)
+            finally:
+                if collecting:
+                    gc.enable()
 
         loader.exec_module = exec_module
 

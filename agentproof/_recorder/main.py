@@ -14,7 +14,19 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, bodies, conduct, importing, interrupts, lanes, patching, probe, processes, pytests
+from . import (
+    audit,
+    bodies,
+    collector,
+    conduct,
+    importing,
+    interrupts,
+    lanes,
+    patching,
+    probe,
+    processes,
+    pytests,
+)
 from .adapters import openai_agents
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
@@ -69,6 +81,7 @@ class Recording:
     def _imported(self, module: types.ModuleType) -> None:
         """The script's import of the SDK is done: hook it, then become one process a mode."""
         plan = self._plan
+        collector.rest(plan)
         with watching("conduct"):
             conduct.before(plan.package)
         if self._streams is not None:
@@ -151,6 +164,7 @@ class Recording:
         if not self._ended:
             self._ended = True
             self._summary.write()
+        collector.wake(self._plan)
 
 
 def _status(code: Any) -> int:

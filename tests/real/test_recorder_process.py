@@ -66,6 +66,37 @@ def test_a_script_prints_and_ends_as_it_does_by_itself(name: str, tmp_path: Path
     assert recorded.of("recorder.failed") == []
 
 
+CLEANING = """
+import agents, atexit, weakref
+atexit.register(print, "at exit")
+class Last:
+    def __init__(self, name):
+        self.name = name
+    def __del__(self):
+        print("deleted", self.name)
+alone = Last("alone")
+round_ = Last("in a circle")
+round_.itself = round_
+gone = Last("a circle that nobody has")
+gone.itself = gone
+del gone
+agents.kept = Last("kept by the SDK")
+weakref.finalize(alone, print, "finalized")
+print("main")
+"""
+
+
+def test_a_script_that_imports_the_sdk_is_cleaned_up_in_every_mode(tmp_path: Path) -> None:
+    script = tmp_path / "root" / "script.py"
+    script.parent.mkdir()
+    script.write_text(CLEANING)
+    (script.parent / "agents.py").write_text("import json\n")
+    expected = bare(script, tmp_path)
+    assert expected.stdout.count(b"\n") == 7
+    for mode in record(script, tmp_path, modes=("as-written", "streamed")).values():
+        assert sorted(mode.stream("stdout").splitlines()) == sorted(expected.stdout.splitlines())
+
+
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
 def test_every_python_that_a_recording_may_use_runs_the_recorder(python: Path, tmp_path: Path) -> None:
     script = tmp_path / "root" / "script.py"

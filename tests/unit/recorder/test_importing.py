@@ -1,5 +1,7 @@
 """Noticing an import: rules of `agentproof._recorder.importing`."""
 
+import contextlib
+import gc
 import importlib
 import importlib.machinery
 import sys
@@ -55,6 +57,24 @@ def test_an_import_that_fails_is_the_scripts_own_affair(folder: Path) -> None:
         with pytest.raises(RuntimeError, match="broken"):
             importlib.import_module("brokenpkg")
     assert seen == []
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+@pytest.mark.parametrize("body", ["import gc\nSEEN = gc.isenabled()\n", "raise RuntimeError('broken')\n"])
+def test_the_collector_rests_while_the_sdk_is_imported_and_is_then_as_the_script_left_it(
+    folder: Path, collecting: bool, body: str
+) -> None:
+    (folder / "restingpkg.py").write_text(body)
+    finder = Finder()
+    sys.meta_path.insert(0, finder)
+    finder.when_loaded("restingpkg", lambda module: None)
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with contextlib.suppress(RuntimeError):
+            assert importlib.import_module("restingpkg").SEEN is False
+        assert gc.isenabled() is collecting
+    finally:
+        gc.enable()
 
 
 def test_the_probe_of_a_recording_writes_down_what_is_stated(
