@@ -3,7 +3,7 @@
 import os
 import sys
 from types import ModuleType
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from .events import guarded, journal
 from .values import encode, text
@@ -29,7 +29,7 @@ def check(label: str, condition: Any) -> bool:
     if not isinstance(label, str):
         raise TypeError("probe.check: the label is a text")
     passed = bool(condition)
-    _emit("probe.checked", {"label": text(label), "passed": passed}, sys._getframe(1))
+    _emit("probe.checked", label, lambda: {"passed": passed}, sys._getframe(1))
     return passed
 
 
@@ -37,13 +37,13 @@ def observe(label: str, value: Any) -> Any:
     """Write down a value under a label; gives it back."""
     if not isinstance(label, str):
         raise TypeError("probe.observe: the label is a text")
-    _emit("probe.observed", {"label": text(label), "value": encode(value)}, sys._getframe(1))
+    _emit("probe.observed", label, lambda: {"value": encode(value)}, sys._getframe(1))
     return value
 
 
 @guarded("probe")
-def _emit(kind: str, fields: Dict[str, Any], frame: Any) -> None:
-    journal().emit(kind, {**fields, "frame": _place(frame)})
+def _emit(kind: str, label: str, fields: Callable[[], Dict[str, Any]], frame: Any) -> None:
+    journal().emit(kind, {"label": text(label), **fields(), "frame": _place(frame)})
 
 
 def _place(frame: Any) -> Optional[Dict[str, Any]]:

@@ -3,16 +3,19 @@
 1. null, booleans, strings, lists and integers up to 2^53-1 are themselves; dicts with text keys too.
 2. All else is an object with one `$` key; real keys that begin with `$` are written with `$$`.
 3. Models and dataclasses keep their class and fields; other objects are only named (`$opaque`).
-4. Nothing of an unknown object is called: no `repr`, no `str`, no property.
+4. Nothing of an unknown object is called: no `repr`, no `str`, no property, no `__iter__` of a subclass.
+   What an object is, its type says: a mock or a proxy claims another `__class__`.
+5. No value is a fault: what cannot be unfolded is only named.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
 import enum
+import gc
 import json
 import math
-import os
 import pathlib
 import types
 import uuid
@@ -58,13 +61,13 @@ def type_name(value: Any) -> str:
 
 def text(value: Any, limit: int = 4096) -> str:
     """A short text for a name or a code: valid Unicode, at most `limit` characters."""
-    found = value if isinstance(value, str) else type_name(value)
+    found = str.__str__(value) if issubclass(type(value), str) else type_name(value)
     return found.encode("utf-8", "replace").decode("utf-8")[:limit]
 
 
 def optional_text(value: Any) -> Any:
     """`text` of a string, and None for anything else."""
-    return text(value) if isinstance(value, str) else None
+    return text(value) if issubclass(type(value), str) else None
 
 
 class _Encoder:
@@ -89,36 +92,43 @@ class _Encoder:
         self._path.append(id(value))
         try:
             return self._compound(value, kind, depth + 1)
+        except Exception:
+            return {"$opaque": class_name(kind)}
         finally:
             self._path.pop()
 
     def _compound(self, value: Any, kind: type, depth: int) -> Any:
         if kind is list:
             return [self.encode(item, depth) for item in list(value)]
-        if isinstance(value, dict):
+        if issubclass(kind, dict):
             return self._mapping(value, depth)
         for base in kind.__mro__:
             if base in _special:
                 return self._object(kind, _special[base](value), depth)
-        if isinstance(value, enum.Enum):
-            return self._object(kind, {"name": value._name_, "value": value._value_}, depth)
-        if isinstance(value, str):
+        if issubclass(kind, enum.Enum):
+            return self._object(kind, {name: _held(value)["_{}_".format(name)] for name in _OF_ENUM}, depth)
+        if issubclass(kind, str):
             return _string(str.__str__(value))
-        if isinstance(value, int):
+        if issubclass(kind, int):
             return _integer(int.__index__(value))
-        if isinstance(value, float):
+        if issubclass(kind, float):
             return {"$float": float.__repr__(value)}
-        if isinstance(value, (bytes, bytearray)):
-            return {"$bytes": bytes(value).hex()}
-        if isinstance(value, (tuple, list)):
-            names = getattr(kind, "_fields", None)
-            if isinstance(value, tuple) and isinstance(names, tuple) and len(names) == len(value):
-                return self._object(kind, dict(zip(names, tuple.__iter__(value), strict=True)), depth)
-            return self._object(kind, {"items": list(value)}, depth)
-        if isinstance(value, (set, frozenset)):
-            items = [self.encode(item, depth) for item in value]
-            items.sort(key=lambda item: json.dumps(item, sort_keys=True))
-            return {"$object": class_name(kind), "fields": {"items": items}}
+        for plain in (bytes, bytearray):
+            if issubclass(kind, plain):
+                return {"$bytes": plain.hex(value)}
+        if issubclass(kind, tuple):
+            items = list(tuple.__iter__(value))
+            names = next((vars(base)["_fields"] for base in kind.__mro__ if "_fields" in vars(base)), None)
+            if isinstance(names, tuple) and len(names) == len(items):
+                return self._object(kind, dict(zip(names, items, strict=True)), depth)
+            return self._object(kind, {"items": items}, depth)
+        if issubclass(kind, list):
+            return self._object(kind, {"items": list(list.__iter__(value))}, depth)
+        for unordered in (set, frozenset):
+            if issubclass(kind, unordered):
+                found = [self.encode(item, depth) for item in list(unordered.__iter__(value))]
+                found.sort(key=lambda item: json.dumps(item, sort_keys=True))
+                return {"$object": class_name(kind), "fields": {"items": found}}
         fields = _fields(value, kind)
         if fields is not None and self._wire and kind.__module__.startswith(self._wire):
             return self._mapping(fields, depth)
@@ -143,30 +153,75 @@ class _Encoder:
         }
 
 
+_OF_ENUM = ("name", "value")
+
+
+def _held(value: Any) -> Dict[str, Any]:
+    """The attributes that an object itself holds, by no code of its class."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return held if type(held) is dict else {}
+
+
+def _slot(value: Any, kind: type, name: str) -> Any:
+    """What is in a slot; raises AttributeError where there is none, or nothing in it."""
+    for base in kind.__mro__:
+        found = vars(base).get(name)
+        if isinstance(found, types.MemberDescriptorType):
+            return found.__get__(value, kind)
+    raise AttributeError(name)
+
+
 def _fields(value: Any, kind: type) -> Any:
     """The fields of a model, dataclass, exception or well-known object; None for anything else."""
     if _is_model(kind):
-        return _model_fields(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = getattr(value, "__dict__", None)
-        names = [field.name for field in dataclasses.fields(value)]
-        if isinstance(held, dict):
-            return {name: held[name] for name in names if name in held}
-        return {name: getattr(value, name) for name in names if hasattr(value, name)}
-    if isinstance(value, BaseException):
-        return {"args": list(value.args)}
-    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
-        return {"iso": value.isoformat()}
-    if isinstance(value, datetime.timedelta):
-        return {"seconds": value.total_seconds()}
-    if isinstance(value, (uuid.UUID, decimal.Decimal)):
-        return {"text": str(value)}
-    if isinstance(value, pathlib.PurePath):
-        return {"text": os.fspath(value)}
-    if isinstance(value, type):
+        return _model_fields(value, kind)
+    if dataclasses.is_dataclass(kind) and not issubclass(kind, type):
+        return _dataclass_fields(value, kind)
+    if issubclass(kind, BaseException):
+        return {"args": list(_ARGUMENTS(value))}
+    for base, name, told in _TOLD_BY:
+        if issubclass(kind, base):
+            return {name: told(value)}
+    if issubclass(kind, type):
         return {"name": class_name(value)}
-    if isinstance(value, types.MappingProxyType):
-        return {"items": dict(value)}
+    if kind is types.MappingProxyType:
+        return _proxied(value)
+    return None
+
+
+_ARGUMENTS: Callable[[Any], Any] = vars(BaseException)["args"].__get__
+_TOLD_BY: Tuple[Tuple[Any, str, Callable[[Any], Any]], ...] = (
+    (datetime.datetime, "iso", datetime.datetime.isoformat),
+    (datetime.date, "iso", datetime.date.isoformat),
+    (datetime.time, "iso", datetime.time.isoformat),
+    (datetime.timedelta, "seconds", datetime.timedelta.total_seconds),
+    (uuid.UUID, "text", uuid.UUID.__str__),
+    (decimal.Decimal, "text", decimal.Decimal.__str__),
+    (pathlib.PurePath, "text", pathlib.PurePath.__str__),
+)
+"""Well-known classes, each with what tells of its objects whatever a subclass makes of them."""
+
+
+def _dataclass_fields(value: Any, kind: type) -> Dict[str, Any]:
+    held = _held(value)
+    fields: Dict[str, Any] = {}
+    for name in [field.name for field in dataclasses.fields(kind)]:
+        if name in held:
+            fields[name] = held[name]
+        else:
+            with contextlib.suppress(AttributeError):
+                fields[name] = _slot(value, kind, name)
+    return fields
+
+
+def _proxied(value: Any) -> Any:
+    """What a `mappingproxy` shows, where that is a plain dict."""
+    for found in gc.get_referents(value):
+        if type(found) is dict:
+            return {"items": dict(found)}
     return None
 
 
@@ -178,16 +233,23 @@ def _is_model(kind: type) -> bool:
     return known
 
 
-def _model_fields(value: Any) -> Any:
-    held = object.__getattribute__(value, "__dict__")
-    given = getattr(value, "__pydantic_fields_set__", None)
+def _model_fields(value: Any, kind: type) -> Any:
+    held = _held(value)
+    given = _model_part(value, kind, "__pydantic_fields_set__")
     given = given if isinstance(given, (set, frozenset)) else frozenset(held)
     # A field that nobody set and that is None tells the version of the model, not what happened.
-    fields = {name: item for name, item in held.items() if name in given or item is not None}
-    extra = getattr(value, "__pydantic_extra__", None)
-    if isinstance(extra, dict):
-        fields.update({name: item for name, item in extra.items() if isinstance(name, str)})
+    fields = {name: item for name, item in list(held.items()) if name in given or item is not None}
+    extra = _model_part(value, kind, "__pydantic_extra__")
+    if type(extra) is dict:
+        fields.update({name: item for name, item in extra.items() if type(name) is str})
     return fields
+
+
+def _model_part(value: Any, kind: type, name: str) -> Any:
+    try:
+        return _slot(value, kind, name)
+    except AttributeError:
+        return _held(value).get(name)
 
 
 def _is_unicode(value: str) -> bool:
@@ -230,8 +292,8 @@ def _freeze(document: Any, depth: int) -> Any:
         return {"$opaque": class_name(kind)}
     if kind is list or kind is tuple:
         return [_freeze(item, depth + 1) for item in document]
-    if isinstance(document, dict):
-        return {_key(key): _freeze(item, depth + 1) for key, item in document.items()}
+    if issubclass(kind, dict):
+        return {_key(key): _freeze(item, depth + 1) for key, item in list(dict.items(document))}
     return encode(document)
 
 
@@ -259,12 +321,11 @@ def failure(error: BaseException, depth: int = 0) -> Dict[str, Any]:
 def _message(error: BaseException) -> Any:
     owner = next((base for base in type(error).__mro__ if "__str__" in vars(base)), BaseException)
     plain: Tuple[type, ...] = (str, int, float, bool, type(None), bytes)
+    given = _ARGUMENTS(error)
     try:
         # `__str__` of the script's own classes is the script's code: it is not run by an observer.
-        if owner.__module__ != "__main__" and all(type(item) in plain for item in error.args):
+        if owner.__module__ != "__main__" and all(type(item) in plain for item in given):
             return encode(str(error))
     except Exception:
         pass
-    if len(error.args) == 1:
-        return encode(error.args[0])
-    return encode(list(error.args))
+    return encode(given[0] if len(given) == 1 else list(given))

@@ -342,3 +342,24 @@ def test_a_timeout_of_the_scripts_own_reaches_it_from_inside_of_the_recorder(tmp
     assert recorded.stream("stdout").decode() == "True\ntimed out: the script's own\n"
     assert recorded.of("recorder.failed") == []
     assert recorded.exit_code == 0
+
+
+MOCKS = """
+from unittest.mock import Mock
+from agentproof import probe
+for kind in (dict, str, int, list, set, Exception):
+    probe.observe("mock", Mock(spec=kind))
+probe.check(Mock(spec=str), Mock())
+print("done")
+"""
+
+
+def test_a_mock_that_claims_to_be_a_dict_does_not_break_the_script(tmp_path: Path) -> None:
+    script = tmp_path / "root" / "script.py"
+    script.parent.mkdir()
+    script.write_text(MOCKS)
+    (recorded,) = record(script, tmp_path).values()
+    assert (recorded.stream("stdout"), recorded.stream("stderr")) == (b"done\n", b"")
+    assert recorded.of("recorder.failed") == []
+    values = [event["value"] for event in recorded.of("probe.observed")]
+    assert values == [{"$opaque": "unittest.mock:Mock"}] * 6

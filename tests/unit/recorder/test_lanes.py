@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentproof._recorder import lanes
+from agentproof._recorder import lanes, patching
 from agentproof._recorder.lanes import Lane, Lanes
 
 
@@ -228,6 +228,6 @@ def test_a_fault_in_finding_a_lane_keeps_no_task_from_running(
         return 42
 
     monkeypatch.setattr(told.lanes, "current", current)
-    monkeypatch.setattr(lanes.patching, "fault", fault)
+    monkeypatch.setattr(patching, "fault", fault)
     assert asyncio.run(main()) == 42
     assert set(faults) == {"lanes: no lane"}

@@ -5,13 +5,15 @@ import datetime
 import decimal
 import enum
 import pathlib
+import types
 import uuid
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 from pydantic import BaseModel
 
-from agentproof._recorder.values import encode, failure, freeze_state
+from agentproof._recorder.values import encode, failure, freeze_state, optional_text, text
 
 HERE = __name__
 
@@ -141,3 +143,128 @@ def test_an_exception_class_of_the_scripts_is_not_asked_for_its_text(
 ) -> None:
     monkeypatch.setattr(OwnWordsError, "__module__", "__main__")
     assert failure(OwnWordsError("said"))["message"] == "said"
+
+
+class Claiming:
+    """Says that it is something else, as mocks and proxies do."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._kind
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"an unknown object was asked for {name}")
+
+    def __iter__(self) -> Any:
+        raise AssertionError("an unknown object was iterated")
+
+    def __len__(self) -> int:
+        raise AssertionError("an unknown object was measured")
+
+
+CLAIMED = (
+    *(dict, str, int, bool, float, list, tuple, set, frozenset, bytes, bytearray, type, Colour, Note, Row),
+    *(Exception, datetime.datetime, uuid.UUID, decimal.Decimal, pathlib.PurePath, Point),
+)
+
+
+@pytest.mark.parametrize("kind", CLAIMED)
+def test_an_object_is_what_its_type_says_and_not_what_it_claims(kind: type) -> None:
+    claiming: Any = Claiming(kind)
+    assert isinstance(claiming, kind)
+    named = {"$opaque": f"{HERE}:Claiming"}
+    assert encode(claiming) == named
+    assert freeze_state({"a": [claiming]}) == {"a": [named]}
+    assert text(claiming) == f"{HERE}:Claiming"
+    assert optional_text(claiming) is None
+    assert encode(Mock(spec=kind)) in ({"$opaque": "unittest.mock:Mock"}, {"$opaque": f"{HERE}:Mock"})
+
+
+class OwnList(list[int]):
+    def __iter__(self) -> Any:
+        raise AssertionError("the script's own code ran")
+
+    __len__ = __iter__
+
+
+class OwnDict(dict[str, int]):
+    def items(self) -> Any:
+        raise AssertionError("the script's own code ran")
+
+    __iter__ = keys = items
+
+
+class OwnTuple(tuple[int, ...]):
+    __iter__ = __len__ = OwnList.__iter__
+
+
+class OwnBytes(bytes):
+    def __bytes__(self) -> bytes:
+        raise AssertionError("the script's own code ran")
+
+    hex = __bytes__  # type: ignore[assignment]
+
+
+class OwnDate(datetime.date):
+    def isoformat(self) -> str:
+        raise AssertionError("the script's own code ran")
+
+
+class OwnArgumentsError(Exception):
+    args = property(lambda self: 1 / 0)
+
+
+class OwnFrozenSet(frozenset[int]):
+    __iter__ = OwnList.__iter__
+
+
+@dataclasses.dataclass
+class Slotted:
+    __slots__ = ("text", "unset")
+    text: str
+    unset: int
+
+
+def _slotted() -> Slotted:
+    note = Slotted("n", 1)
+    del note.unset
+    return note
+
+
+class NamedAgain(Point):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("thing", "fields"),
+    [
+        (OwnList([1]), {"items": [1]}),
+        (OwnTuple((1, 2)), {"items": [1, 2]}),
+        (OwnFrozenSet({3}), {"items": [3]}),
+        (OwnDate(2026, 1, 2), {"iso": "2026-01-02"}),
+        (OwnArgumentsError("a"), {"args": ["a"]}),
+        (_slotted(), {"text": "n"}),
+        (NamedAgain(1, 2), {"x": 1, "y": 2}),
+        (types.MappingProxyType({"a": 1}), {"items": {"a": 1}}),
+    ],
+)
+def test_no_method_of_a_subclass_is_called(thing: object, fields: object) -> None:
+    value = encode(thing)
+    assert value == {"$object": value["$object"], "fields": fields}
+    assert encode(OwnDict(a=1)) == {"a": 1}
+    assert encode(OwnBytes(b"a")) == {"$bytes": "61"}
+
+
+def test_what_cannot_be_unfolded_is_named() -> None:
+    proxy = types.MappingProxyType(OwnDict(a=1))
+    assert encode([1, proxy]) == [1, {"$opaque": "builtins:mappingproxy"}]
+    broken = Colour.RED
+    gone = object.__new__(Colour)
+    assert encode([broken, gone])[1] == {"$opaque": f"{HERE}:Colour"}
+
+
+def test_a_failure_whose_arguments_are_the_scripts_own_code_is_told() -> None:
+    assert failure(OwnArgumentsError("said"))["message"] == "said"
