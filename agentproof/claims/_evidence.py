@@ -8,6 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from ..models._wire import Sha256
@@ -23,6 +24,9 @@ from ._states import Lineage, StateLine, comparable, lines_of
 from ._threads import Threads
 
 E = TypeVar("E", bound=Event)
+
+_MAX_PARALLEL = 300
+"""Runs on one session of which some overlap: of more than these, all count as overlapping."""
 
 
 class View:
@@ -95,15 +99,25 @@ class View:
 
     def overlaps(self, run: Run) -> bool:
         """Whether another top-level run on the same session may have gone on at the same time."""
-        if run.started.session is None:
-            return False
-        store = self.stores.of(run.started.session)
-        for other in self.top:
-            if other is run or other.started.session is None:
-                continue
-            if self.stores.of(other.started.session) is store and not self._apart(run, other):
-                return True
-        return False
+        return run.label in self._overlapping
+
+    @cached_property
+    def _overlapping(self) -> frozenset[str]:
+        by_store: dict[str, list[Run]] = {}
+        for run in self.top:
+            if run.started.session is not None:
+                by_store.setdefault(self.stores.of(run.started.session).name, []).append(run)
+        found: set[str] = set()
+        for runs in by_store.values():
+            # Where each is over before the next one, each is over before all that follow.
+            if not all(self._apart(one, other) for one, other in pairwise(runs)):
+                found.update(
+                    one.label
+                    for one in runs
+                    if len(runs) > _MAX_PARALLEL
+                    or any(other is not one and not self._apart(one, other) for other in runs)
+                )
+        return frozenset(found)
 
     def _apart(self, run: Run, other: Run) -> bool:
         return any(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 from ..models._wire import bounded, encode
@@ -36,7 +37,7 @@ NOT_OBSERVED = Outcome("not_observed", 0)
 def outcome(*, sites: int, because: Iterable[Finding]) -> Outcome:
     """The outcome of a rule that speaks only of violations: none with something judged means that it
     holds; nothing judged means that it was not observed."""
-    kept = tuple(because)[:MAX_FINDINGS]
+    kept = tuple(islice(because, MAX_FINDINGS))
     if kept:
         return Outcome("violated", max(sites, len(kept)), kept)
     return Outcome("holds" if sites else "not_observed", sites)

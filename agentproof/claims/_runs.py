@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import BundleError
 from ..models.events import (
     Event,
     HandoffMade,
@@ -25,6 +26,7 @@ class Run:
     label: str
     started: RunStarted
     parent: "Run | None"
+    depth: int = 0
     ended: RunEnded | None = None
     children: list["Run"] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -91,8 +93,16 @@ class Run:
         return [item.call_id for item in waiting if item.call_id is not None]
 
 
+_MAX_DEPTH = 100
+"""Agents as tools of agents as tools: an honest trace has three or four."""
+
+
 def runs_of(events: Iterable[Event]) -> dict[str, Run]:
-    """All runs by label. An event of a run that never started is left out: nothing can be said of it."""
+    """All runs by label. An event of a run that never started is left out: nothing can be said of it.
+
+    Raises:
+        BundleError: runs are nested deeper than in any honest trace.
+    """
     runs: dict[str, Run] = {}
     for event in events:
         if event.run is None:
@@ -100,7 +110,9 @@ def runs_of(events: Iterable[Event]) -> dict[str, Run]:
         if isinstance(event, RunStarted):
             if event.run not in runs:
                 parent = runs.get(event.parent) if event.parent else None
-                run = Run(event.run, event, parent)
+                run = Run(event.run, event, parent, depth=parent.depth + 1 if parent else 0)
+                if run.depth > _MAX_DEPTH:
+                    raise BundleError("too_deep", f"runs are nested more than {_MAX_DEPTH} deep")
                 runs[event.run] = run
                 if parent is not None:
                     parent.children.append(run)

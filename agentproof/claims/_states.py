@@ -5,10 +5,12 @@ the run whose result that state was made from, the state whose JSON it was resto
 on. Two states made from one result are two lines: neither is in the lineage of the other.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import BundleError
 from ..models.events import Event, StateDecided, StateMade, StateObserved, StateRestored, StateSerialised
 from ._runs import Run
 
@@ -64,6 +66,10 @@ def lines_of(events: Iterable[Event], runs: Mapping[str, Run]) -> dict[str, Stat
     return lines
 
 
+_MAX_STEPS = 2_000_000
+"""What all lineages together may take: a chain of 1,000 resumptions takes 500,000."""
+
+
 class Lineage:
     """Which runs a run continues."""
 
@@ -78,39 +84,71 @@ class Lineage:
                 self._written.setdefault(event.snapshot, []).append(event)
         for events in self._written.values():
             events.sort(key=lambda event: event.seq)
+        self._before: dict[str, tuple[Run, ...]] = {}
+        self._nearest: dict[str, tuple[Run, ...]] = {}
+        self._steps = 0
 
-    def before(self, run: Run) -> list[Run]:
-        """The runs that this top-level run continues, nearest first; without the run itself."""
+    def before(self, run: Run) -> tuple[Run, ...]:
+        """The runs that this top-level run continues; without the run itself.
+
+        Raises:
+            BundleError: the runs of the trace continue more others than those of any honest trace.
+        """
+        if run.label not in self._before:
+            self._find(run)
+        return self._before[run.label]
+
+    def nearest(self, run: Run) -> tuple[Run, ...]:
+        """Those of `before` through which all others of them are reached."""
+        self.before(run)
+        return self._nearest[run.label]
+
+    def _find(self, run: Run) -> None:
         found: dict[str, Run] = {}
+        nearest: dict[str, Run] = {}
         todo: list[tuple[str, int]] = []
         if run.started.state is not None:
             todo.append((run.started.state, run.started.seq))
         visited: set[tuple[str, int]] = set()
-        while todo:
-            label, until = todo.pop(0)
+        for label, until in todo:  # which grows meanwhile
             if (label, until) in visited:
                 continue
             visited.add((label, until))
             line = self._lines[label]
+            self._count(1 + len(line.runs))
             for earlier in reversed(line.runs):
                 if earlier is not run and earlier.ended is not None and earlier.ended.seq < until:
-                    found.setdefault(earlier.label, earlier)
-            todo.extend(self._origins(line, found))
-        return list(found.values())
+                    nearest.setdefault(earlier.label, earlier)
+            match line.birth:
+                case StateMade(result=str() as result) if result in self._by_result:
+                    origin = self._by_result[result]
+                    nearest.setdefault(origin.label, origin)
+                    known = self._before.get(origin.label) if origin.parent is None else None
+                    if known is not None:
+                        self._count(len(known))
+                        found.update({one.label: one for one in known})
+                    elif origin.started.state is not None:
+                        todo.append((origin.started.state, origin.started.seq))
+                case StateRestored(source=str() as source) as birth:
+                    todo.extend(self._writer(source, birth))
+                case _:
+                    pass
+        found = {**nearest, **found}
+        found.pop(run.label, None)
+        self._before[run.label] = tuple(found.values())
+        self._nearest[run.label] = tuple(nearest.values())
 
-    def _origins(self, line: StateLine, found: dict[str, Run]) -> Iterator[tuple[str, int]]:
-        match line.birth:
-            case StateMade(result=str() as result) if result in self._by_result:
-                origin = self._by_result[result]
-                found.setdefault(origin.label, origin)
-                if origin.started.state is not None:
-                    yield origin.started.state, origin.started.seq
-            case StateRestored(source=str() as source) as birth:
-                written = [one for one in self._written.get(source, ()) if one.seq < birth.seq]
-                if written:
-                    yield written[-1].state, written[-1].seq
-            case _:
-                pass
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > _MAX_STEPS:
+            raise BundleError("too_many", "the runs of the trace continue too many others")
+
+    def _writer(self, source: str, birth: StateRestored) -> Iterator[tuple[str, int]]:
+        """The state that last wrote the JSON of which another was made, and when."""
+        written = self._written.get(source, [])
+        count = bisect_left(written, birth.seq, key=lambda one: one.seq)
+        if count:
+            yield written[count - 1].state, written[count - 1].seq
 
 
 _LEFT_OUT = frozenset(

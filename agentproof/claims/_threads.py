@@ -1,7 +1,7 @@
 """Threads: top-level runs that share a line of states or a session, and so may share items."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ._items import Key, answer_to, key_of
 from ._runs import Run
@@ -16,11 +16,12 @@ class Threads:
         self._top = top
         self._up: dict[str, str] = {}
         for run in top:
-            for earlier in lineage.before(run):
+            for earlier in lineage.nearest(run):
                 self._join(run.label, earlier.top().label)
             if run.started.session is not None:
                 self._join(run.label, f"session {stores.of(run.started.session).name}")
         self._asked: dict[str, Counter[Key]] = {}
+        self._givers: dict[Key, set[str]] | None = None
 
     def of(self, run: Run) -> list[Run]:
         """The top-level runs of the thread that this run belongs to."""
@@ -39,9 +40,21 @@ class Threads:
             self._asked[root] = _asked([one for top in self.of(run) for one in top.tree()])
         return self._asked[root]
 
+    def givers(self, call: Key) -> Set[str]:
+        """The top-level runs in which, or inside of which, the model gave this call."""
+        if self._givers is None:
+            self._givers = {}
+            for top in self._top:
+                for run in top.tree():
+                    for _, item in run.asked_calls():
+                        self._givers.setdefault(key_of(item), set()).add(top.label)
+        return self._givers.get(call, frozenset())
+
     def _find(self, name: str) -> str:
-        while self._up.get(name, name) != name:
-            name = self._up[name]
+        while (above := self._up.get(name, name)) != name:
+            # Each step halves the way for the next to come.
+            self._up[name] = self._up.get(above, above)
+            name = above
         return name
 
     def _join(self, one: str, other: str) -> None:

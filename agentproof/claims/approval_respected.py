@@ -21,7 +21,7 @@ Not observed: no tool that needs approval ran, and no decided state was resumed.
 From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487 (3).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..models.events import ApprovalAsked, ContextDecided, Event, GuardrailRan, StateDecided, ToolStarted
 from ..models.manifest import Finding
@@ -50,6 +50,7 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 def _starts(view: View) -> Iterator[Finding | None]:
     """Part 1: one item for each start that is judged."""
+    asked = _asked_for(view)
     decided_on_context = any(event.decision == "approve" for event in view.of(ContextDecided))
     for run in view.runs.values():
         if any("RunContextWrapper" in (owner.started.context or "") for owner in run.owners()):
@@ -60,7 +61,7 @@ def _starts(view: View) -> Iterator[Finding | None]:
         for start in run.tools_started():
             if start.tool_kind not in _KINDS or start.call_id is None:
                 continue
-            if not _needed_approval(start, run, view):
+            if not _needed_approval(start, run, asked, view):
                 continue
             held = [
                 holds_approval(line, view, tool=start.tool, call_id=start.call_id, by=start) for line in lines
@@ -78,32 +79,32 @@ def _starts(view: View) -> Iterator[Finding | None]:
                 )
 
 
-def _needed_approval(start: ToolStarted, run: Run, view: View) -> bool:
+_Asked = Mapping[tuple[str | None, str | None], Sequence[ApprovalAsked]]
+"""What callbacks were asked, by run and call id: inside of an agent as a tool the SDK's context names that
+tool, so the tool's name tells nothing."""
+
+
+def _asked_for(view: View) -> _Asked:
+    asked: dict[tuple[str | None, str | None], list[ApprovalAsked]] = {}
+    for event in view.of(ApprovalAsked):
+        asked.setdefault((event.run, event.call_id), []).append(event)
+    return asked
+
+
+def _needed_approval(start: ToolStarted, run: Run, asked: _Asked, view: View) -> bool:
     """Whether the tool needed approval for this call: by the SDK's own asking in this run, else in those that
     it continues, else as the tool declares it. False where that is not known."""
-    earlier = [one for top in view.lineage.before(run.top()) for one in top.tree()]
-    for runs in ([run], earlier):
-        asked = [event for one in runs for event in _asked_for(start, one, view)]
-        if not asked:
-            continue
-        if len({event.answer for event in asked}) > 1 and times_asked(runs, start.call_id or "") > 1:
-            return False
-        return max(asked, key=lambda event: event.seq).answer is True
-    return start.needs_approval is True
-
-
-def _asked_for(start: ToolStarted, run: Run, view: View) -> list[ApprovalAsked]:
-    """What the tool's callback was asked for the call in this run, before it started.
-
-    By the call's id alone: inside of an agent as a tool the SDK's context names that tool.
-    """
-    return [
-        event
-        for event in run.events
-        if isinstance(event, ApprovalAsked)
-        and event.call_id == start.call_id
-        and view.happens_before(event, start)
-    ]
+    own = [e for e in asked.get((run.label, start.call_id), ()) if view.happens_before(e, start)]
+    runs = [run]
+    if asked and not own:
+        runs = [one for top in view.lineage.before(run.top()) for one in top.tree()]
+        known = (e for one in runs for e in asked.get((one.label, start.call_id), ()))
+        own = [event for event in known if view.happens_before(event, start)]
+    if not own:
+        return start.needs_approval is True
+    if len({event.answer for event in own}) > 1 and times_asked(runs, start.call_id or "") > 1:
+        return False
+    return max(own, key=lambda event: event.seq).answer is True
 
 
 def _resumptions(run: Run) -> list[Event]:

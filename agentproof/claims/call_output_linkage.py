@@ -87,10 +87,16 @@ def _places(run: Run, view: View) -> Iterator[_Place]:
     if run.parent is not None or end.session is None or not isinstance(end.session_after, list):
         return
     if not view.stores.is_cut(end.session) and not view.overlaps(run):
-        line = [run, *view.lineage.before(run)]
-        own = frozenset(key_of(item) for top in line for one in top.tree() for _, item in one.asked_calls())
-        complete = own if run.finished else frozenset[Key]()
-        yield _Place("the session", end, items_of(end.session_after), view.supplied, complete)
+        held = items_of(end.session_after)
+        complete = _own(run, held, view) if run.finished else frozenset[Key]()
+        yield _Place("the session", end, held, view.supplied, complete)
+
+
+def _own(run: Run, held: list[Item], view: View) -> frozenset[Key]:
+    """The calls among these that the model gave in this run or in one that it continues."""
+    line = {one.label for one in (run, *view.lineage.before(run))}
+    calls = {key_of(item) for item in held if is_call(item)}
+    return frozenset(call for call in calls if not line.isdisjoint(view.threads.givers(call)))
 
 
 def _unpaired(place: _Place, asked: Counter[Key]) -> Iterator[tuple[str, Key]]:

@@ -12,14 +12,17 @@ Not observed: no tool ran with a call id.
 From: no report among those studied; natural, and silent on all of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..models._wire import encode
-from ..models.events import ToolEnded, ToolStarted
+from ..models.events import ToolStarted
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
+from ._items import call_id_of
 from ._outcome import Outcome, Scope, make_finding, outcome
-from ._runs import Run, times_asked
+from ._runs import Run
 
 NAME = "exactly-once"
 VERSION = 1
@@ -45,44 +48,82 @@ def _key(start: ToolStarted) -> _Key | None:
     return (start.call_id, start.tool, encode(start.arguments))
 
 
+@dataclass
+class _Tops:
+    """What the top-level runs did, with all runs inside them, by the run's label."""
+
+    finished: dict[_Key, dict[str, list[ToolStarted]]] = field(default_factory=dict)
+    """The tool starts that gave their output, by key."""
+    asked: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How often the model asked for a call, by its id."""
+
+
 def _violations(view: View) -> Iterator[Finding]:
+    tops = _indexed(view)
     for top in view.top:
-        earlier = view.lineage.before(top)
-        line = [run for one in (top, *earlier) for run in one.tree()]
-        done: dict[_Key, list[ToolStarted]] = {}
-        for key, start in (found for one in earlier for found in _finished(one)):
-            done.setdefault(key, []).append(start)
-        seen: dict[_Key, list[ToolStarted]] = {}
-        for key, start in _started(top):
-            seen.setdefault(key, []).append(start)
-            times = [*done.get(key, ()), *seen[key]]
-            if len(times) > max(1, times_asked(line, key[0])):
-                yield make_finding(
-                    code="ran_again",
-                    events=view.refs(*times),
-                    run=start.run,
-                    tool=start.tool,
-                    call_id=start.call_id,
-                )
+        if not (started := _started(top)):
+            continue
+        earlier = {one.label for one in view.lineage.before(top)}
+        for key, starts in started.items():
+            before = [start for found in _in(earlier, tops.finished.get(key, {})) for start in found]
+            allowed = max(1, sum(_in({*earlier, top.label}, tops.asked.get(key[0], {}))))
+            for count, start in enumerate(starts, start=1):
+                if len(before) + count > allowed:
+                    before.sort(key=lambda start: start.seq)
+                    shown = [*before[:1], *before[1:][-_SHOWN:], *starts[:count][-_SHOWN:]]
+                    yield make_finding(
+                        code="ran_again",
+                        events=view.refs(*shown),
+                        run=start.run,
+                        tool=start.tool,
+                        call_id=start.call_id,
+                    )
 
 
-def _started(top: Run) -> list[tuple[_Key, ToolStarted]]:
+_SHOWN = 10
+"""How many starts a finding names of those before, beside the first, and of those in the run."""
+
+
+T = TypeVar("T")
+
+
+def _in(labels: set[str], by_run: Mapping[str, T]) -> list[T]:
+    """What there is of these runs, without a walk through all of the others."""
+    return [by_run[label] for label in labels & by_run.keys()]
+
+
+def _indexed(view: View) -> _Tops:
+    tops = _Tops()
+    for top in view.top:
+        for key, start in _finished(top):
+            tops.finished.setdefault(key, {}).setdefault(top.label, []).append(start)
+        for run in top.tree():
+            for _, item in run.asked_calls():
+                by_run = tops.asked.setdefault(call_id_of(item) or "", {})
+                by_run[top.label] = by_run.get(top.label, 0) + 1
+    return tops
+
+
+def _started(top: Run) -> dict[_Key, list[ToolStarted]]:
+    found: dict[_Key, list[ToolStarted]] = {}
     starts = [start for run in top.tree() for start in run.tools_started()]
-    keyed = [(_key(start), start) for start in sorted(starts, key=lambda start: start.seq)]
-    return [(key, start) for key, start in keyed if key is not None]
+    for start in sorted(starts, key=lambda start: start.seq):
+        key = _key(start)
+        if key is not None:
+            found.setdefault(key, []).append(start)
+    return found
 
 
 def _finished(top: Run) -> Iterator[tuple[_Key, ToolStarted]]:
     """The tool runs of an earlier run that gave their output."""
     for run in top.tree():
+        last: dict[tuple[str, str | None], int] = {}
+        for end in run.tools_ended():
+            last[end.tool, end.call_id] = max(end.seq, last.get((end.tool, end.call_id), 0))
         for start in run.tools_started():
             key = _key(start)
-            if key is not None and any(_answers(end, start) for end in run.tools_ended()):
+            if key is not None and last.get((start.tool, start.call_id), 0) > start.seq:
                 yield key, start
-
-
-def _answers(end: ToolEnded, start: ToolStarted) -> bool:
-    return end.seq > start.seq and (end.tool, end.call_id) == (start.tool, start.call_id)
 
 
 def explain(finding: Finding) -> str:

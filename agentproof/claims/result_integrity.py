@@ -33,25 +33,34 @@ NEEDS = frozenset({"results", "runs"})
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every result of the one trace."""
     view = evidence.view
-    looks = [look for look in view.of(ResultObserved) if _is_judged(look, view)]
-    later = {event.result for event in view.of(StateMade)} | {look.result for look in looks}
+    later = _resumptions(view)
+    looks = [look for look in view.of(ResultObserved) if _is_judged(look, later, view)]
+    used = {event.result for event in view.of(StateMade)} | {look.result for look in looks}
     results = {run.ended.result for run in view.runs.values() if run.ended is not None and run.returned}
-    return outcome(sites=len(later & results), because=_violations(looks, view))
+    return outcome(sites=len(used & results), because=_violations(looks, view))
 
 
-def _is_judged(look: ResultObserved, view: View) -> bool:
+def _resumptions(view: View) -> dict[str, list[Run]]:
+    """The runs that were resumed from states made from each result, by the result, in order."""
+    found: dict[str, list[Run]] = {}
+    for line in view.states.values():
+        if isinstance(line.birth, StateMade) and line.birth.result is not None:
+            found.setdefault(line.birth.result, []).extend(line.runs)
+    return {result: sorted(runs, key=lambda run: run.started.seq) for result, runs in found.items()}
+
+
+def _is_judged(look: ResultObserved, later: dict[str, list[Run]], view: View) -> bool:
     run = view.runs.get(look.of_run)
-    return run is not None and run.returned and not _goes_on(run, look, view)
+    return run is not None and run.returned and not _goes_on(run, look, later, view)
 
 
-def _goes_on(run: Run, look: ResultObserved, view: View) -> bool:
+def _goes_on(run: Run, look: ResultObserved, later: dict[str, list[Run]], view: View) -> bool:
     """Whether a run went on, before the look, from a state of this result or of one that it continues."""
-    family = {look.result, *(one.ended.result for one in view.lineage.before(run) if one.ended is not None)}
+    family = [look.result, *(one.ended.result for one in view.lineage.before(run) if one.ended is not None)]
     return any(
-        isinstance(line.birth, StateMade)
-        and line.birth.result in family
-        and any(one is not run and not view.happens_before(look, one.started) for one in line.runs)
-        for line in view.states.values()
+        one is not run and not view.happens_before(look, one.started)
+        for result in family
+        for one in later.get(result or "", ())
     )
 
 

@@ -19,7 +19,9 @@ seen on 0.22.0 and 0.24.0).
 """
 
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from ..models.events import (
     Event,
@@ -33,7 +35,7 @@ from ..models.events import (
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
 from ._items import call_id_of, items_of
-from ._outcome import Outcome, Scope, make_finding, outcome, sides
+from ._outcome import MAX_FINDINGS, Outcome, Scope, make_finding, outcome, sides
 from ._owned import is_scripts_own
 from ._runs import Run
 from ._states import StateLine
@@ -47,19 +49,31 @@ NEEDS = frozenset({"states", "runs"})
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every state of the one trace."""
     view = evidence.view
-    operations: list[Event] = [
-        event for event in view.events if isinstance(event, StateDecided | StateRestored | RunEnded)
+    operations = [e for e in view.events if isinstance(e, StateDecided | StateRestored | RunEnded)]
+    own: dict[str, list[int]] = {}
+    for event in operations:
+        for label in _touched(event, view):
+            own.setdefault(label, []).append(event.seq)
+    seqs = [event.seq for event in operations]
+    sites = sum(_sites(line, seqs, own.get(line.label, [])) for line in view.states.values())
+    found = [
+        finding
+        for line in view.states.values()
+        for finding in islice(_violations(line, view), MAX_FINDINGS)  # in the order of their events
     ]
-    sites = sum(_sites(line, operations, view) for line in view.states.values())
-    found = [finding for line in view.states.values() for finding in _violations(line, view)]
     return outcome(sites=sites, because=sorted(found, key=lambda finding: finding.events[0].seq))
 
 
-def _sites(line: StateLine, operations: list[Event], view: View) -> int:
+def _sites(line: StateLine, operations: list[int], own: list[int]) -> int:
+    """How many operations stand between the state's birth and its last sight, without its own."""
     if line.birth is None:
         return 0
     first, last = line.birth.seq, min(line.last_seen(), _spent(line))
-    return sum(1 for one in operations if first < one.seq < last and not _is_own(one, line, view))
+    return max(0, _between(operations, first, last) - _between(own, first, last))
+
+
+def _between(seqs: list[int], first: int, last: int) -> int:
+    return bisect_left(seqs, last) - bisect_right(seqs, first)
 
 
 def _spent(line: StateLine) -> int:
@@ -68,25 +82,27 @@ def _spent(line: StateLine) -> int:
     return min(ends, default=sys.maxsize)
 
 
-def _is_own(event: Event, line: StateLine, view: View) -> bool:
+def _touched(event: Event, view: View) -> set[str]:
+    """The states whose own operation this is: all of them for the end of a run that is not known."""
     match event:
         case StateDecided() | StateRestored():
-            return event.state == line.label
-        case RunEnded():
-            run = view.runs.get(event.run or "")
-            return run is None or any(owner.started.state == line.label for owner in run.owners())
+            return {event.state}
         case _:
-            return True
+            run = view.runs.get(event.run or "")
+            if run is None:
+                return set(view.states)
+            return {owner.started.state for owner in run.owners() if owner.started.state is not None}
 
 
 def _violations(line: StateLine, view: View) -> Iterator[Finding]:
     told: set[str] = set()
     types = _output_types(line)
+    seen = _seen(line)
     for look in line.observed:
         if look.seq > _spent(line):
             break
         cause = _cause(look, view)
-        if _has_own_cause(line, look, cause, view):
+        if _has_own_cause(line, look, cause, _look_before(seen, look), view):
             continue
         for change in view.changes(look.before, look.snapshot):
             if change.pointer in told:
@@ -116,9 +132,10 @@ def _output_types(line: StateLine) -> dict[str, str]:
     }
 
 
-def _has_own_cause(line: StateLine, look: StateObserved, cause: Event | None, view: View) -> bool:
-    """Whether an operation on the state itself may lie between this look and the one before it."""
-    before = _look_before(line, look)
+def _has_own_cause(
+    line: StateLine, look: StateObserved, cause: Event | None, before: Event | None, view: View
+) -> bool:
+    """Whether an operation on the state itself may lie between this look and `before`, the one before it."""
     own: list[tuple[Event, Event | None]] = [(one, one) for one in line.decisions]
     own += [(run.started, _last_effect(run, cause)) for run in line.runs]
     for start, end in own:
@@ -141,16 +158,25 @@ def _last_effect(run: Run, cause: Event | None) -> Event | None:
     return None if run.ended.outcome == "raised" and cause is None else run.ended
 
 
-def _look_before(line: StateLine, look: StateObserved) -> Event | None:
-    """The event that last showed the state as `look.before` says that it was."""
+def _seen(line: StateLine) -> dict[str, list[Event]]:
+    """The events that showed the state, in their order, by how it was."""
     looks: list[tuple[Event, str | None]] = [(one, one.snapshot) for one in line.observed]
     looks += [(one, one.snapshot) for one in line.decisions]
     looks += [(run.started, run.started.snapshot) for run in line.runs]
     looks += [(run.ended, run.ended.input_state) for run in line.runs if run.ended is not None]
     if line.birth is not None:
         looks.append((line.birth, line.birth.snapshot))
-    earlier = [event for event, seen in looks if event.seq < look.seq and seen == look.before]
-    return max(earlier, key=lambda event: event.seq, default=None)
+    found: dict[str, list[Event]] = {}
+    for event, digest in sorted(looks, key=lambda look: look[0].seq):
+        found.setdefault(digest or "", []).append(event)
+    return found
+
+
+def _look_before(seen: Mapping[str, list[Event]], look: StateObserved) -> Event | None:
+    """The event that last showed the state as `look.before` says that it was."""
+    events = seen.get(look.before, [])
+    count = bisect_left(events, look.seq, key=lambda event: event.seq)
+    return events[count - 1] if count else None
 
 
 def _cause(look: StateObserved, view: View) -> Event | None:
