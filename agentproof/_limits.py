@@ -22,6 +22,10 @@ MAX_ATTESTATION_BYTES = 2**18
 MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20
 
+MAX_KEPT_BYTES = 2**20
+"""Of the traces, and of the states, that are kept parsed for the next bundle (ten times that in memory)."""
+MAX_KEPT_JUDGEMENTS = 64
+
 MAX_WHEEL_BYTES = 64 * 2**20
 """A wheel that the reader gives."""
 MAX_WHEEL_FILES = 20_000

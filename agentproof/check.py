@@ -24,7 +24,7 @@ reproduction, since it can deceive the recorder that runs in its process; and to
 lists as the recorder's word.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -46,8 +46,11 @@ from ._checks._reporting import (
     unreadable,
     verdict_of,
 )
+from ._limits import MAX_KEPT_JUDGEMENTS
+from ._memo import Memo
 from .errors import BundleError, Exit
 from .judge import asked_in, judge
+from .models._wire import Sha256
 from .models.header import Header
 from .models.manifest import ClaimResult, Judgement, Manifest, Target
 from .models.projection import evidence_id
@@ -145,6 +148,10 @@ def _get_wheel(target: Target) -> str:
     if target.origin.kind == "index":
         where = f" (`pip download --no-deps {target.name}=={target.version}` gets it)"
     return f"compare with your own: --wheel FILE{where}, or --known LOCK"
+
+
+_EVIDENCE: Memo[Sha256] = Memo(limit=MAX_KEPT_JUDGEMENTS)
+_JUDGED: Memo[Judgement] = Memo(limit=MAX_KEPT_JUDGEMENTS)
 
 
 class _Check:
@@ -313,22 +320,30 @@ class _Check:
         content.hold_conduct(manifest, self.bundle)
         header = content.hold_header(manifest, self.bundle)
         files = {member.path: member.sha256 for member in manifest.members}
-        found = evidence_id(
-            target_sha256=manifest.target.sha256,
-            reproduction={path: files[path] for path in manifest.reproduction.files},
-            tests=manifest.reproduction.tests,
-            traces=self.traces.values(),
-            state=self.states.__getitem__,
+        script, target = manifest.reproduction, manifest.target
+        told = tuple((each.mode, files[each.trace]) for each in manifest.recordings)
+        ran = tuple((path, files[path]) for path in script.files)
+        found = _EVIDENCE.get(
+            (target.sha256, ran, script.tests, told),
+            1,
+            lambda: evidence_id(
+                target_sha256=target.sha256,
+                reproduction=dict(ran),
+                tests=script.tests,
+                traces=self.traces.values(),
+                state=self.states.__getitem__,
+            ),
         )
         if found != manifest.evidence_id:
             text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
             raise BundleError("other_evidence", text)
-        judgement = self._judge(manifest, header)
+        judgement = self._judge(manifest, header, (told, files[script.entry]))
         self.judged = True
         counts = content.count_claims(judgement.claims)
         return "passed", None, f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
 
-    def _judge(self, manifest: Manifest, header: Header) -> Judgement:
+    def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Judgement:
+        """The recorded judgement, which is what the traces give; `seen` names them and the header."""
         judged = partial(
             judge,
             traces=self.traces,
@@ -339,7 +354,11 @@ class _Check:
             coverage=manifest.coverage,
         )
         recorded = manifest.judgement
-        everything = judged(authored=content.authored_in(manifest, header, self.traces))
+        everything = _JUDGED.get(
+            (seen, manifest.recordings, manifest.conduct, manifest.isolation, manifest.coverage),
+            1,
+            lambda: judged(authored=content.authored_in(manifest, header, self.traces)),
+        )
         if content.is_same(everything, recorded):
             return recorded
         # Another version of agentproof may have known fewer claims: exactly those are judged again.

@@ -16,11 +16,12 @@ wheel that comes with a bundle proves only that the bundle agrees with itself.
 import base64
 import binascii
 import csv
+import functools
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -42,6 +43,7 @@ _UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 _SCHEMES = ("purelib", "platlib")
 
 
+@functools.lru_cache(maxsize=1024)
 def normalise(name: str) -> str:
     """A project's name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -58,6 +60,8 @@ class Wheel:
     """As METADATA has it."""
     installed: Mapping[str, str]
     """The SHA-256 of each file that is installed below site-packages, by its path there."""
+    modules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """For each Python source its path: what an import of it is called, and its SHA-256."""
 
 
 def read_wheel(data: bytes, file_name: str) -> Wheel:
@@ -103,7 +107,14 @@ def _read_wheel(data: bytes, file_name: str, identity: str) -> Wheel:
         place = _place(path, data_directory)
         if place is not None and installed.setdefault(place, digest) != digest:
             raise BundleError("bad_wheel", f"two files for {place}", path=file_name)
-    return Wheel(identity, normalise(project), version, installed)
+    return Wheel(identity, normalise(project), version, installed, dict(_modules(installed)))
+
+
+def _modules(installed: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for path, digest in installed.items():
+        stem = path.removesuffix(".py").removesuffix("/__init__")
+        if path.endswith(".py") and "." not in stem:
+            yield path, (stem.replace("/", "."), digest)
 
 
 def same_version(first: str, second: str) -> bool:
@@ -217,6 +228,8 @@ def compare_loaded(loaded: Iterable[LoadedModule], wheel: Wheel) -> None:
         BundleError: a module is no file of it, is another file, or stands where no import finds it.
     """
     for module in loaded:
+        if wheel.modules.get(module.path) == (module.module, module.sha256):
+            continue
         digest = wheel.installed.get(module.path)
         if digest is None:
             raise BundleError("not_in_wheel", f"module {module.module}: the wheel has no {module.path}")

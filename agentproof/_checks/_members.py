@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from .._folder import is_safe_path
-from .._limits import MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from .._limits import MAX_KEPT_BYTES, MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from .._memo import Memo
 from ..errors import BundleError, FormatError
 from ..models._wire import decode
 from ..models.manifest import Manifest
@@ -16,14 +18,25 @@ from ..store import MANIFEST, WHEELS, Bundle, sha256, short
 
 _STATE = re.compile(r"states/(?P<digest>[0-9a-f]{64})\.json")
 _RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|states|wheels)(?:/.*)?")
+_KNOWN = b'"agentproof/bundle"', b"0"
 _COMPARISON = b'"agentproof/comparison"'
 # In the one encoding only a key of the document itself stands behind a line's first two spaces.
-_HEAD = re.compile(rb'(?m)^  "(format|version)": ("[^"\\]{0,100}"|[0-9]{1,9}),?$')
+_HEAD = tuple(
+    re.compile(rb'\n  "' + key + rb'": ("[^"\\]{0,100}"|[0-9]{1,9}),?\n') for key in (b"format", b"version")
+)
+
+_TRACES: Memo[Trace] = Memo(limit=MAX_KEPT_BYTES)
+_STATES: Memo[Any] = Memo(limit=MAX_KEPT_BYTES)  # Any: a state's JSON
 
 
 def is_comparison(bundle: Bundle) -> bool:
     """Whether the bundle is a comparison, by the format that its manifest names."""
-    return dict(_HEAD.findall(bundle.manifest)).get(b"format") == _COMPARISON
+    return _read_head(bundle.manifest)[0] == _COMPARISON
+
+
+def _read_head(raw: bytes) -> list[bytes | None]:
+    """The format and the version that a manifest names."""
+    return [match[1] if (match := pattern.search(raw)) else None for pattern in _HEAD]
 
 
 def parse_manifest(raw: bytes) -> Manifest:
@@ -31,15 +44,10 @@ def parse_manifest(raw: bytes) -> Manifest:
     if len(raw) > MAX_MANIFEST_BYTES:
         raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
     # Told apart before anything else, because a newer format explains every other oddity.
-    head = dict(_HEAD.findall(raw))
-    known = {b"format": b'"agentproof/bundle"', b"version": b"0"}
-    if head.keys() == known.keys() and head != known:
-        is_ours = head[b"format"] == known[b"format"]
-        what = (
-            f"schema version {head[b'version'].decode()}"
-            if is_ours
-            else head[b"format"].decode("utf-8", "replace")
-        )
+    form, version = _read_head(raw)
+    if form is not None and version is not None and (form, version) != _KNOWN:
+        is_ours = form == _KNOWN[0]
+        what = f"schema version {version.decode()}" if is_ours else form.decode("utf-8", "replace")
         raise BundleError(
             "unknown_version",
             f"{what}; this tool reads agentproof/bundle 0",
@@ -131,11 +139,13 @@ def require(condition: bool, what: str, *, reason: str = "malformed") -> None:
 
 
 def parse_traces(manifest: Manifest, bundle: Bundle) -> dict[Mode, Trace]:
-    """The traces, in their one encoding."""
+    """The traces, in their one encoding; their digests are known to be the manifest's."""
     traces: dict[Mode, Trace] = {}
+    digests = {member.path: member.sha256 for member in manifest.members}
     for recording in manifest.recordings:
+        raw = bundle.members[recording.trace]
         with at(recording.trace):
-            trace = Trace.from_bytes(bundle.members[recording.trace])
+            trace = _TRACES.get(digests[recording.trace], len(raw), partial(Trace.from_bytes, raw))
         if trace.mode != recording.mode:
             raise BundleError("other_mode", f"its mode is {trace.mode}", path=recording.trace)
         traces[recording.mode] = trace
@@ -143,10 +153,11 @@ def parse_traces(manifest: Manifest, bundle: Bundle) -> dict[Mode, Trace]:
 
 
 def parse_states(bundle: Bundle) -> dict[str, Any]:  # Any: a state's JSON
-    """The states by digest, in the one encoding."""
+    """The states by digest, in the one encoding; their digests are known to be those of their names."""
     states: dict[str, Any] = {}
     for path, data in bundle.members.items():
         if match := _STATE.fullmatch(path):
             with at(path):
-                states[match["digest"]] = decode(data, limit=MAX_STATE_BYTES)
+                read = partial(decode, data, limit=MAX_STATE_BYTES)
+                states[match["digest"]] = _STATES.get(match["digest"], len(data), read)
     return states

@@ -5,7 +5,7 @@ the same environment. It holds no URL and no index name, since those differ betw
 hold credentials; a checker renders it again and compares bytes, so nothing here parses TOML.
 """
 
-import json
+from json.encoder import encode_basestring
 
 from .manifest import Environment
 
@@ -58,9 +58,6 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "") + "'"
 
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
 def _string(text: str) -> str:
     """A TOML basic string: JSON's escapes are a subset of TOML's, but DEL must be escaped too."""
-    return _encode(text).replace("\x7f", "\\u007F")
+    return encode_basestring(text).replace("\x7f", "\\u007F")
