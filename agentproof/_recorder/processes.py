@@ -154,7 +154,9 @@ def _parse(arguments: List[str]) -> Optional[Tuple[List[str], Dict[str, Any]]]:
             return options, {"kind": "code", "code": rest[0], "argv": ["-c", *rest[1:]], "path": None}
         if word == "-m" and rest:
             return options, {"kind": "module", "module": rest[0], "argv": ["-m", *rest[1:]], "path": None}
-        if word.startswith("-") and word[1:2] in _OPTIONS_WITH_VALUE:
+        if word == "-":
+            return None  # the program comes from stdin
+        if word.startswith("-") and word[1] in _OPTIONS_WITH_VALUE:
             options.append(word)
             if len(word) == 2:
                 if not rest:
@@ -227,11 +229,28 @@ def execute(target: Dict[str, Any]) -> None:
         sys.path.insert(0, "")
         source, path = target["code"].encode("utf-8"), "<string>"
     else:
-        path = target["path"]
+        path = os.path.join(os.getcwd(), target["path"])
+        if _is_package(path):
+            _execute_package(path)
+            return
         sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
         loader = importlib.machinery.SourceFileLoader("__main__", path)
         module.__dict__.update(__file__=path, __loader__=loader, __cached__=None)
-        with io.open_code(path if os.path.isabs(path) else os.path.abspath(path)) as stream:
+        with io.open_code(path) as stream:
             source = stream.read()
     code = compile(source, path, "exec", dont_inherit=True)
     exec(code, module.__dict__)  # noqa: S102  # running the reproduction is what this program is for
+
+
+def _is_package(path: str) -> bool:
+    """True for a directory or an archive: Python runs the `__main__` in what something can import from."""
+    import pkgutil
+
+    return pkgutil.get_importer(path) is not None
+
+
+def _execute_package(path: str) -> None:
+    import runpy
+
+    sys.path.insert(0, path)
+    runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # as Python itself

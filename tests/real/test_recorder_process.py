@@ -363,3 +363,50 @@ def test_a_mock_that_claims_to_be_a_dict_does_not_break_the_script(tmp_path: Pat
     assert recorded.of("recorder.failed") == []
     values = [event["value"] for event in recorded.of("probe.observed")]
     assert values == [{"$opaque": "unittest.mock:Mock"}] * 6
+
+
+KINDS_OF_CHILDREN = """
+import os, subprocess, sys, zipfile
+here = os.path.dirname(__file__)
+with zipfile.ZipFile("app.zip", "w") as archive:
+    for name in ("__main__.py", "beside.py"):
+        archive.write(os.path.join(here, "app", name), name)
+source = b"import sys; print(sys.argv, __name__)"
+for arguments, given in (
+    (["-", "a"], source),
+    (["-u", "-"], source),
+    ([os.path.join(here, "app"), "a"], b""),
+    (["app.zip", "b"], b""),
+    (["shown.py", "c"], b""),
+):
+    where = here if arguments[0] == "shown.py" else os.getcwd()
+    done = subprocess.run([sys.executable, *arguments], input=given, capture_output=True, cwd=where)
+    print(done.returncode, done.stdout.decode(), done.stderr.decode().replace(os.getcwd(), "W"))
+"""
+
+SHOWN = """
+import atexit, beside, os, sys
+place = os.path.relpath(__file__, os.path.dirname(beside.__file__))
+print(sys.argv[1:], __name__, __package__, bool(__spec__), os.path.isabs(__file__), place)
+print(sys.path[0] == os.path.dirname(beside.__file__), sys.modules["__main__"].__dict__ is globals())
+atexit.register(lambda: print("at exit", beside.NAME))
+sys.exit(4)
+"""
+
+
+def test_children_from_stdin_directories_and_archives_run_as_by_themselves(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "app").mkdir(parents=True)
+    for place in (root / "app" / "__main__.py", root / "shown.py"):
+        place.write_text(SHOWN)
+        (place.parent / "beside.py").write_text("NAME = 'beside'\n")
+    script = root / "script.py"
+    script.write_text(KINDS_OF_CHILDREN)
+    expected = bare(script, tmp_path)
+    (recorded,) = record(script, tmp_path).values()
+    assert recorded.stream("stdout").decode() == expected.stdout.decode()
+    assert recorded.stream("stderr") == expected.stderr
+    assert expected.stdout.count(b"at exit beside") == 3
+    assert recorded.of("recorder.failed") == []
+    assert [event["observed"] for event in recorded.of("process.started")] == [False, False, True, True, True]
+    assert [event["code"] for event in recorded.of("process.ended")] == [4, 4, 4]

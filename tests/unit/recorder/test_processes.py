@@ -14,6 +14,8 @@ from agentproof._recorder.processes import _parse
         (["-c", "print(1)", "a"], [], "code", ["-c", "a"]),
         (["-I", "-m", "pytest", "-q"], ["-I"], "module", ["-m", "-q"]),
         (["-"], None, None, None),
+        (["-", "script.py"], None, None, None),
+        (["-u", "-", "-x"], None, None, None),
         (["--version"], None, None, None),
         (["-V"], None, None, None),
         ([], None, None, None),
