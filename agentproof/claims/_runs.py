@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..errors import BundleError
@@ -31,7 +32,7 @@ class Run:
     children: list["Run"] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
-    @property
+    @cached_property
     def returned(self) -> bool:
         """It gave its caller a result, to the end; not raised, cancelled, left or unfinished. A streamed run
         whose own task failed did not, whatever its consumer was told."""

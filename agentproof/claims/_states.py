@@ -8,6 +8,7 @@ on. Two states made from one result are two lines: neither is in the lineage of 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..errors import BundleError
@@ -26,6 +27,11 @@ class StateLine:
     serialised: list[StateSerialised] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     """The runs that resumed it, in canonical order."""
+
+    @cached_property
+    def decided(self) -> list[int]:
+        """Where its decisions stand in the trace."""
+        return [one.seq for one in self.decisions]
 
     def accepted(self) -> list[StateDecided]:
         """Its decisions that the SDK accepted."""

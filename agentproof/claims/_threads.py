@@ -20,13 +20,15 @@ class Threads:
                 self._join(run.label, earlier.top().label)
             if run.started.session is not None:
                 self._join(run.label, f"session {stores.of(run.started.session).name}")
+        self._groups: dict[str, list[Run]] = {}
+        for run in top:
+            self._groups.setdefault(self._find(run.label), []).append(run)
         self._asked: dict[str, Counter[Key]] = {}
         self._givers: dict[Key, set[str]] | None = None
 
     def of(self, run: Run) -> list[Run]:
         """The top-level runs of the thread that this run belongs to."""
-        root = self._find(run.top().label)
-        return [one for one in self._top if self._find(one.label) == root]
+        return self._groups[self._find(run.top().label)]
 
     def asked(self, run: Run) -> Counter[Key]:
         """How often the model gave each call in the run's thread; an output counts as its call does.

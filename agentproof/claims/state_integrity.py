@@ -136,8 +136,12 @@ def _has_own_cause(
     line: StateLine, look: StateObserved, cause: Event | None, before: Event | None, view: View
 ) -> bool:
     """Whether an operation on the state itself may lie between this look and `before`, the one before it."""
-    own: list[tuple[Event, Event | None]] = [(one, one) for one in line.decisions]
-    own += [(run.started, _last_effect(run, cause)) for run in line.runs]
+    since = before.seq if before is not None else 0
+    if _between(line.decided, since, look.seq):
+        return True
+    own: list[tuple[Event, Event | None]] = [(run.started, _last_effect(run, cause)) for run in line.runs]
+    if view.is_parallel:
+        own += [(one, one) for one in line.decisions]
     for start, end in own:
         if view.happens_before(look, start):
             continue
