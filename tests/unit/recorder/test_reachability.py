@@ -69,6 +69,20 @@ def test_a_closure_and_a_container_hold_it() -> None:
     assert not is_reachable(ref)
 
 
+def test_what_is_kept_from_the_collector_holds_it_too() -> None:
+    holder: list[Node] = []
+    gc.freeze()  # as the recorder does with what the SDK's import made
+    try:
+        node, ref = pair()
+        holder.append(node)
+        del node
+        assert is_reachable(ref)
+        holder.clear()
+        assert not is_reachable(ref)
+    finally:
+        gc.unfreeze()
+
+
 def test_a_suspended_task_holds_what_is_in_its_frame() -> None:
     async def wait() -> list["weakref.ref[Node]"]:
         refs: list[weakref.ref[Node]] = []
