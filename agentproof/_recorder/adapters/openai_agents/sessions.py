@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...events import During, guarded, journal, paused
 from ...patching import hide, patch, patch_tree
-from ...values import optional_text, type_name
+from ...values import optional_text, text, type_name
 from . import facts, tools, watch
 
 _inside: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
@@ -71,13 +71,27 @@ def _request(
 
 def _who(session: Any) -> Dict[str, Any]:
     held = getattr(session, "__dict__", None) or {}
-    path = held.get("db_path")
+    label = watch.name_of("D", session)
     return {
-        "session": watch.name_of("D", session),
+        "session": label,
         "session_class": type_name(session),
         "session_id": optional_text(held.get("session_id")),
-        "database": optional_text(os.fspath(path) if isinstance(path, os.PathLike) else path),
+        "database": _database(label["$label"], held.get("db_path")),
     }
+
+
+_databases: Dict[str, Optional[str]] = {}
+"""By session: its database, as it was found when the session was first seen."""
+
+
+def _database(label: str, path: Any) -> Optional[str]:
+    """One spelling for one file, however the script names it and wherever it goes afterwards."""
+    if label not in _databases:
+        found: Optional[str] = optional_text(os.fspath(path) if isinstance(path, os.PathLike) else path)
+        if found and found != ":memory:" and not found.startswith("file:"):
+            found = text(os.path.realpath(found))
+        _databases[label] = found
+    return _databases[label]
 
 
 @guarded("sessions")
