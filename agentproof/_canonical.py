@@ -3,7 +3,8 @@
 Rules:
 1. Events keep the order that their `after` edges demand. Among lanes that ran in parallel, an
    ancestor of the lane just written goes on first, then its own children, then the others by agent,
-   tool, call id and content, never by time: two recordings of one behaviour give one order.
+   tool, call id and content, never by time: two recordings of one behaviour give one order. The end of
+   the script comes last.
 2. `after` keeps only what no chain of other edges already says, and is absent for the event before.
 3. Labels are numbered by first appearance. Generated ids (trace, span and group ids, version 4 UUIDs,
    addresses, the random part of names in the temporary directory) keep their shape and get a number
@@ -115,7 +116,7 @@ def generated_ids(
     """Every text of the shape of a generated id in what one recording wrote."""
     found: set[str] = set()
     temporary = sorted((path for path, token in (paths or {}).items() if token == _TEMPORARY), key=len)
-    texts = [json.dumps(event) for event in events]
+    texts = [text for event in events for text in _texts(event)]
     texts += [stream.data.decode("utf-8", "replace") for stream in streams]
     for text in texts:
         found |= {match.group(0) for match in _GENERATED.finditer(text)}
@@ -124,6 +125,19 @@ def generated_ids(
                 named = text.replace(path, _TEMPORARY)
                 found |= {match.group(0) for match in _TEMPORARY_NAME.finditer(named)}
     return frozenset(found)
+
+
+def _texts(part: object) -> Iterator[str]:
+    """Every text in JSON, keys included. In its encoding the letter of an escape would stand before an id."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, list):
+        for item in part:
+            yield from _texts(item)
+    elif isinstance(part, Mapping):
+        for key, item in part.items():
+            yield key
+            yield from _texts(item)
 
 
 def agreement(
@@ -223,8 +237,10 @@ class _Graph:
         order: list[str] = []
         current: tuple[str, ...] = ()
         position = {name: index for index, name in enumerate(self.events)}
+        last = {name for name, event in self.events.items() if event["kind"] == "script.ended"}
         while ready:
-            chosen = min(ready, key=lambda name: (self._rank(name, current), position[name]))
+            # The script's end comes last, also where it waited for nobody.
+            chosen = min(ready, key=lambda name: (name in last, self._rank(name, current), position[name]))
             ready.remove(chosen)
             order.append(chosen)
             current = self._ancestors[self.events[chosen]["lane"]]
@@ -389,8 +405,7 @@ class _Writer:
         if found in self._shared:
             return found
         if found not in self._ids:
-            number = self._families["name"] = self._families.get("name", 0) + 1
-            self._ids[found] = f"{match['head']}{number:08d}"
+            self._ids[found] = self._next("name", lambda number: f"{match['head']}{number:08d}")
         return self._ids[found]
 
     def _number(self, match: re.Match[str]) -> str:
@@ -399,9 +414,15 @@ class _Writer:
         if found in self._shared and family != "at":
             return found
         if found not in self._ids:
-            number = self._families[family] = self._families.get(family, 0) + 1
-            self._ids[found] = _shaped(family, found, number)
+            self._ids[found] = self._next(family, lambda number: _shaped(family, found, number))
         return self._ids[found]
+
+    def _next(self, family: str, shaped: Callable[[int], str]) -> str:
+        """The next numbered form that is not one which the script itself uses."""
+        while True:
+            number = self._families[family] = self._families.get(family, 0) + 1
+            if shaped(number) not in self._shared:
+                return shaped(number)
 
 
 def _shaped(family: str, found: str, number: int) -> str:

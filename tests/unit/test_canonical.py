@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,11 +102,11 @@ def test_an_ancestor_lane_goes_on_before_work_that_nobody_waits_for() -> None:
     events = [
         START,
         _tool("1", "x", lane="b", after=("0",)),
-        _raw("2", "script.ended", after=("0",), outcome="exited", code=0),
+        _raw("2", "probe.checked", after=("0",), label="x", passed=True),
         _tool("3", "x", lane="b", after=("1",), end=True),
     ]
     kinds = [event.kind for event in _canonical(events).trace.events]
-    assert kinds == ["script.started", "script.ended", "tool.started", "tool.ended"]
+    assert kinds == ["script.started", "probe.checked", "tool.started", "tool.ended"]
 
 
 def test_labels_are_numbered_by_first_appearance() -> None:
@@ -192,7 +193,12 @@ def test_output_that_is_not_utf8_is_kept() -> None:
 
 def test_a_process_that_died_gets_its_end_from_the_host() -> None:
     trace = _canonical(PARALLEL[:2], ending={"kind": "script.ended", "outcome": "timed_out"}).trace
-    assert trace.events[1].to_shape() == {"kind": "script.ended", "outcome": "timed_out", "seq": 2}
+    assert trace.events[2].to_shape() == {
+        "kind": "script.ended",
+        "outcome": "timed_out",
+        "seq": 3,
+        "after": [1],
+    }
 
 
 @pytest.mark.parametrize(
@@ -275,3 +281,49 @@ def test_lanes_side_by_side_are_not_ordered_by_where_this_machine_ran_them() -> 
 
     traces = {recorded(f"/dev/shm/run-{number}").trace.to_bytes() for number in range(20)}
     assert len(traces) == 1
+
+
+def test_a_numbered_id_is_never_one_that_the_script_itself_uses() -> None:
+    own = [str(uuid.UUID(int=number, version=4)) for number in (1, 2)]
+    runs = [
+        [
+            START,
+            _raw(
+                "1",
+                "probe.observed",
+                after=("0",),
+                label="random",
+                value=[str(uuid.uuid4()), uuid.uuid4().hex],
+            ),
+            _raw("2", "probe.observed", after=("1",), label="own", value=[*own, uuid.UUID(own[0]).hex]),
+        ]
+        for _ in range(2)
+    ]
+    first, second = (generated_ids(run) for run in runs)
+    _, generated, constant = _canonical(runs[0], shared_ids=first & second).trace.events
+    numbered = [str(uuid.UUID(int=3, version=4)), uuid.UUID(int=2, version=4).hex]
+    assert (getattr(generated, "value", None), getattr(constant, "value", None)) == (
+        numbered,
+        [*own, uuid.UUID(own[0]).hex],
+    )
+
+
+def test_an_id_of_the_scripts_own_is_found_behind_any_letter_and_in_any_key() -> None:
+    own = "12345678-1234-4234-8234-123456789012"
+    event = _raw(
+        "1", "probe.observed", after=("0",), label="x", value={f"\n{own}": [f"x\n{own}", f"\t{own}"]}
+    )
+    shared = generated_ids([START, event])
+    assert shared == {own}
+    _, observed = _canonical([START, event], shared_ids=shared).trace.events
+    assert getattr(observed, "value", None) == event["value"]
+
+
+def test_the_scripts_end_stands_last_also_where_threads_ended_before_it() -> None:
+    threads = [
+        _raw(f"{n}", "probe.checked", lane=f"t{n}", after=("0",), label="x", passed=True) for n in (1, 2)
+    ]
+    end = _raw("9", "script.ended", after=("0",), outcome="exited", code=0)
+    kinds = [event.kind for event in _canonical([START, *threads, end]).trace.events]
+    assert kinds == ["script.started", "probe.checked", "probe.checked", "script.ended"]
+    assert [event.kind for event in _canonical([START, end, *threads]).trace.events] == kinds
