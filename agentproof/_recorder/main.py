@@ -12,13 +12,14 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from . import (
     audit,
     bodies,
     collector,
     conduct,
+    frames,
     importing,
     interrupts,
     lanes,
@@ -136,23 +137,9 @@ class Recording:
             self._journal.emit("loopback.bound", {"ports": sorted(audit.seen.ports)})
         fields: Dict[str, Any] = {"outcome": "exited", "code": _status(code)}
         if error is not None:
-            fields = {"outcome": "raised", "error": failure(error), "frames": self._frames(error)}
+            fields = {"outcome": "raised", "error": failure(error), **frames.of(error, self._plan)}
         kind = "script.ended" if self._journal.process == "0" else "process.ended"
         self._journal.emit(kind, fields)
-
-    def _frames(self, error: BaseException) -> List[Dict[str, Any]]:
-        root = os.path.join(self._plan.root, "")
-        frames = []
-        trace = error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if code.co_filename.startswith(root):
-                name = getattr(code, "co_qualname", code.co_name)
-                frames.append(
-                    {"file": code.co_filename[len(root) :], "line": trace.tb_lineno, "function": name}
-                )
-            trace = trace.tb_next
-        return frames
 
     def _summarise(self) -> None:
         """The last of the clean-up functions: registered first, before any of the script's."""

@@ -22,7 +22,7 @@ import tempfile
 from importlib import util
 from typing import Any, Dict, Iterator, List, Optional
 
-from . import conduct, probe
+from . import conduct, frames, probe
 from .events import guarded, journal, watching
 from .plan import Plan
 from .values import failure, text
@@ -282,23 +282,10 @@ class _Reporter:
         fields: Dict[str, Any] = {"test": text(nodeid), "outcome": outcome}
         if error is not None and outcome in ("failed", "error"):
             fields["error"] = failure(error)
-            fields["frames"] = self._frames(error)
+            fields.update(frames.of(error, self._plan))
         if reason:
             fields["reason"] = text(reason, 400)
         journal().emit("test.ended", fields)
-
-    def _frames(self, error: BaseException) -> List[Dict[str, Any]]:
-        root = os.path.join(self._plan.root, "")
-        frames: List[Dict[str, Any]] = []
-        trace: Optional[Any] = error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if code.co_filename.startswith(root):
-                name = getattr(code, "co_qualname", code.co_name)
-                place = {"file": code.co_filename[len(root) :], "line": trace.tb_lineno, "function": name}
-                frames.append(place)
-            trace = trace.tb_next
-        return frames
 
 
 class _Nowhere(io.StringIO):

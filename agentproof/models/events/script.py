@@ -96,6 +96,7 @@ class ProcessEnded(Event):
     code: int | None = None
     error: Failure | None = None
     frames: tuple[Frame, ...] = ()
+    raised_in: RaisedIn | None = None
 
 
 class RecorderFailed(Event):
