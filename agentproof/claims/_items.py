@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..models.diff import ABSENT
+from ..models.values import short_text
 
 CALLS = {
     "function_call": "function_call_output",
@@ -49,11 +50,11 @@ def type_of(item: Item) -> str | None:
 
 
 def call_id_of(item: Item) -> str | None:
-    """The call that an item makes or answers."""
+    """The call that an item makes or answers, as events name it."""
     for name in ("call_id", "id"):
         value = item.get(name)
         if isinstance(value, str):
-            return value
+            return short_text(value)
     return None
 
 
@@ -107,7 +108,7 @@ def find_calls(document: object, call_id: str) -> Iterator[Item]:
     while stack:
         part = stack.pop()
         if isinstance(part, dict):
-            if part.get("call_id") == call_id and part.get("type") in CALLS:
+            if part.get("call_id") == call_id and is_call(part):
                 yield part
             stack.extend(part.values())
         elif isinstance(part, list):
