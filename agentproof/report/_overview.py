@@ -49,6 +49,17 @@ class Section:
         return [(name, [found.get(name) for found in by_page]) for name in names]
 
     @property
+    def telling_claims(self) -> list[tuple[str, list[str | None]]]:
+        """Those that are violated somewhere, or not the same everywhere."""
+        return [each for each in self.claims if "violated" in each[1] or len(set(each[1])) > 1]
+
+    @property
+    def quiet_claims(self) -> list[tuple[str, list[str | None]]]:
+        """The others."""
+        telling = self.telling_claims
+        return [each for each in self.claims if each not in telling]
+
+    @property
     def comparisons(self) -> list[Comparison]:
         """The first recording beside each other one, in the mode that both have first."""
         return [_across(self.pages[0], other, self.whole) for other in self.pages[1:] if self._fits(other)]

@@ -19,6 +19,7 @@ from agentproof.report.markdown import MAX_LENGTH, render_issue
 from agentproof.store import Bundle
 from tests.forge import REPORTER, draft, sources, trust_in
 from tests.hostile import hostile
+from tests.unit.test_report import several
 
 CHROMIUM = shutil.which("chromium")
 
@@ -48,6 +49,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, path in found.items():
         names = [f"{number}.agentproof.zip" for number in range(len(stories[name]))]
         path.write_text(render_page(grouped(map(Attached, stories[name], names))), encoding="utf-8")
+    found["several"] = directory / "several.html"
+    found["several"].write_text(render_page(several()), encoding="utf-8")
     (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip"), encoding="utf-8")
     return found
 
@@ -84,7 +87,7 @@ def show(browser: Browser, path: Path, *, width: int = 1280) -> Shown:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+@pytest.mark.parametrize("name", ["one", "two", "hostile", "several"])
 def test_a_page_loads_by_itself_quietly_and_fits(
     browser: Browser, files: dict[str, Path], name: str, width: int
 ) -> None:
@@ -126,6 +129,22 @@ def test_a_claim_leads_to_its_step_and_the_step_opens_by_the_keyboard(
     before = page.evaluate("document.activeElement.parentElement.open")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.parentElement.open") is not before
+
+
+def test_a_page_of_several_reproductions_leads_from_its_table_to_each(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = show(browser, files["several"], width=390).page
+    assert page.get_by_role("main").count() == 1
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the table"
+    page.get_by_role("link", name="harmless").click()
+    page.wait_for_url("**#r1-compared")
+    levels = page.eval_on_selector_all(
+        "h1, h2, h3, h4, h5", "found => found.map(each => Number(each.tagName[1]))"
+    )
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
 def test_a_folded_mode_opens_for_a_link_that_leads_into_it(browser: Browser, files: dict[str, Path]) -> None:

@@ -1,5 +1,6 @@
 """Reports of a checked bundle: what they say, and that nothing in a bundle gets out of its place."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -424,7 +425,9 @@ def test_a_page_of_several_reproductions_leads_from_a_table_to_each(pages: dict[
     page = pages["several"]
     assert "<h1" in page
     assert "2 reproductions on 3 targets" in page
-    assert '<a href="#r1-compared">harmless</a></th><td><span class="word violated">violated</span>' in page
+    titled = 'harmless</a> <span class="modes">Approving one state approves its sibling</span></th>'
+    assert f'<a href="#r1-compared">{titled}<td><span class="word violated">violated</span>' in page
+    assert re.search(r"<summary>\d+ claims are the same on each</summary>", page)
     assert '<span class="word holds">fixed</span>' in page
     assert '<span class="word inconclusive">not recorded</span>' in page
     assert page.count("<main>") == 1
