@@ -6,6 +6,7 @@ with the result; between the two they all come through `observe`.
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -133,53 +134,76 @@ def observe(
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
-    with _venv.prepare(lock, store, progress=story.working) as environment:
-        story.done(
-            "built",
-            f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed files "
-            "match their wheels' RECORD",
-        )
-        isolation = _levels.choose(conditions.require_isolation)
-        source = reproduction.source
-        story.working("running the tests" if source.tests else "running the script")
-        started = time.monotonic()
-        run = _runner.run_recordings(
-            environment,
-            source,
-            isolation=isolation,
-            limits=conditions.limits,
-            repeats=conditions.repeats,
-            progress=story.working,
-        )
-        seconds = time.monotonic() - started
-    _hold_tests_ran(reproduction, run)
-    story.done("isolated", _isolation_line(run.isolation))
-    if run.isolation.files == "none":
-        story.done("not held in", "the script could read and write what you can: read it before you run it")
-    wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
-    assembled = assemble(
-        Recipe(
-            lock=lock,
-            installed_files=environment.installed_files,
-            isolation=run.isolation,
-            recorder_sha256=run.recorder_sha256,
-            entry=source.entry,
-            arguments=source.arguments,
-            tests=source.tests,
-            requires=reproduction.extra,
-            files=run.files,
-            header=reproduction.header,
-            wheel=store.read(lock.target.sha256),
-            allow_sdk_changes=conditions.allow_sdk_changes,
-            redact=wanted if conditions.redact else None,
-        ),
-        run.repeats,
-    )
+    source = reproduction.source
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        choosing = beside.submit(_levels.choose, conditions.require_isolation)
+        with _venv.prepare(lock, store, progress=story.working) as environment:
+            story.done(
+                "built",
+                f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed "
+                "files match their wheels' RECORD",
+            )
+            isolation = choosing.result()
+            story.working("running the tests" if source.tests else "running the script")
+            started = time.monotonic()
+            run = _runner.run_recordings(
+                environment,
+                source,
+                isolation=isolation,
+                limits=conditions.limits,
+                repeats=conditions.repeats,
+                progress=story.working,
+            )
+            seconds = time.monotonic() - started
+            environment.discard()
+            _hold_tests_ran(reproduction, run)
+            story.done("isolated", _isolation_line(run.isolation))
+            if run.isolation.files == "none":
+                story.done(
+                    "not held in", "the script could read and write what you can: read it before you run it"
+                )
+            recipe = _recipe(
+                lock,
+                reproduction,
+                run,
+                store=store,
+                conditions=conditions,
+                installed_files=environment.installed_files,
+            )
+            assembled = assemble(recipe, run.repeats)
     story.done("ran", _ran_line(assembled.manifest, seconds))
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
     return assembled
+
+
+def _recipe(
+    lock: Lock,
+    reproduction: Reproduction,
+    run: _runner.Run,
+    *,
+    store: WheelStore,
+    conditions: Conditions,
+    installed_files: int,
+) -> Recipe:
+    wanted = Wanted(host_secrets(os.environ), patterns(conditions.redact_patterns))
+    source = reproduction.source
+    return Recipe(
+        lock=lock,
+        installed_files=installed_files,
+        isolation=run.isolation,
+        recorder_sha256=run.recorder_sha256,
+        entry=source.entry,
+        arguments=source.arguments,
+        tests=source.tests,
+        requires=reproduction.extra,
+        files=run.files,
+        header=reproduction.header,
+        wheel=store.read(lock.target.sha256),
+        allow_sdk_changes=conditions.allow_sdk_changes,
+        redact=wanted if conditions.redact else None,
+    )
 
 
 def _hold_tests_ran(reproduction: Reproduction, run: _runner.Run) -> None:

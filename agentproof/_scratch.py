@@ -80,9 +80,11 @@ def directory(
         ) from error
     try:
         base.chmod(mode)
-        with (base / _ALIVE).open("wb") as alive:
+        with (base / f".{_ALIVE}").open("wb") as alive:
             if fcntl is not None:
                 fcntl.flock(alive, fcntl.LOCK_EX)
+            # Under its name it is locked from the beginning.
+            os.rename(alive.name, base / _ALIVE)
             yield base
     finally:
         remove_tree(str(base))
@@ -163,31 +165,38 @@ def _abandoned(entry: os.DirEntry[str]) -> bool:
     status = entry.stat(follow_symlinks=False)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False
+    young = time.time() - status.st_mtime < _LOCKED_BY_NOW
     if stat.S_ISDIR(status.st_mode):
-        if _in_use(entry.name, os.path.join(entry.path, _ALIVE), status.st_mtime):
+        if _in_use(entry.name, os.path.join(entry.path, _ALIVE), young=young):
             return False
         _put_back(entry.path, os.path.dirname(entry.path))
         remove_tree(entry.path)
         return True
-    if not stat.S_ISREG(status.st_mode) or _in_use(entry.name, entry.path, status.st_mtime):
+    # Nothing is written to a file before it is locked.
+    if not stat.S_ISREG(status.st_mode) or _in_use(
+        entry.name, entry.path if status.st_size else None, young=young
+    ):
         return False
     os.unlink(entry.path)
     return True
 
 
-def _in_use(name: str, lock: str, made: float) -> bool:
-    """Whether a living process holds the lock, or may be about to take it."""
+def _in_use(name: str, lock: str | None, *, young: bool) -> bool:
+    """Whether a living process holds the lock, or may be about to make it."""
     if fcntl is None:
         return _runs(name)
-    try:
-        with open(lock, "rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        pass
+    if lock is not None:
+        try:
+            with open(lock, "rb") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            pass
+        else:
+            return False
     # Process ids come again: an old thing is not in use because some other process has that number now.
-    return _runs(name) and time.time() - made < _LOCKED_BY_NOW
+    return young and _runs(name)
 
 
 def _put_back(base: str, parent: str) -> None:

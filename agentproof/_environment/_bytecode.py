@@ -51,41 +51,56 @@ class _Tree:
     """What the compiled files call `root`; the import system puts the real path in as it loads them."""
     key: str
     """SHA-256 of all that the compiled files depend on."""
-    sources: tuple[str, ...]
-    """Relative to `root`."""
+    without: frozenset[str]
+    """Directories that are not compiled."""
 
 
-def provide(
-    *,
-    prefix: Path,
-    site_packages: Path,
-    interpreter: Interpreter,
-    packages: tuple[Package, ...],
-    cache: Path,
-    progress: Callable[[str], None],
-) -> bool:
-    """Fill the fresh directory `prefix` with the bytecode of `site_packages` and the standard library.
+class Bytecode:
+    """The bytecode of an environment and of its standard library, below a fresh directory `prefix`.
 
-    Whether any of it had to be compiled.
-
-    The caller has verified `site_packages` just now; the interpreter itself is taken as installed.
+    The interpreter itself is taken as installed.
     """
-    compiled = False
-    for tree in (_library(interpreter), _environment(interpreter, packages, site_packages)):
-        # What `importlib.util.cache_from_source` makes of a source's path below a pycache prefix.
-        target = prefix / tree.root.relative_to(tree.root.anchor)
-        kept = _kept(cache, tree)
+
+    def __init__(
+        self,
+        *,
+        prefix: Path,
+        site_packages: Path,
+        interpreter: Interpreter,
+        packages: tuple[Package, ...],
+        cache: Path,
+    ) -> None:
+        self._prefix = prefix
+        self._python = interpreter.path
+        self._cache = cache
+        library = _library(interpreter)
+        self._waiting = [library, _environment(interpreter, packages, site_packages)]
+
+    def unpack(self) -> None:
+        """Write what is kept. The sources need not be there yet."""
+        self._waiting = [tree for tree in self._waiting if not self._unpacked(tree)]
+
+    def compile(self, *, progress: Callable[[str], None]) -> bool:
+        """Compile the rest, from sources that were verified just now; whether there was any."""
+        for tree in self._waiting:
+            sources = tuple(_sources(tree.root, tree.without))
+            progress(f"compiling {len(sources)} files of {tree.label} (once)")
+            _compile(self._python, tree, sources, self._prefix)
+            try:
+                _keep(self._cache, tree, _packed(self._target(tree)))
+            except OSError:  # a read-only cache costs time, not the recording
+                progress("the bytecode cannot be kept: the cache is not writable")
+        return bool(self._waiting)
+
+    def _unpacked(self, tree: _Tree) -> bool:
+        kept = _kept(self._cache, tree)
         if kept is not None:
-            _unpack(kept, target)
-            continue
-        compiled = True
-        progress(f"compiling {len(tree.sources)} files of {tree.label} (once)")
-        _compile(interpreter.path, tree, prefix)
-        try:
-            _keep(cache, tree, _packed(target))
-        except OSError:  # a read-only cache costs time, not the recording
-            progress("the bytecode cannot be kept: the cache is not writable")
-    return compiled
+            _unpack(kept, self._target(tree))
+        return kept is not None
+
+    def _target(self, tree: _Tree) -> Path:
+        """What `importlib.util.cache_from_source` makes of a source's path below a pycache prefix."""
+        return self._prefix / tree.root.relative_to(tree.root.anchor)
 
 
 def _digest(facts: Iterable[object]) -> str:
@@ -94,17 +109,16 @@ def _digest(facts: Iterable[object]) -> str:
 
 def _environment(interpreter: Interpreter, packages: tuple[Package, ...], site_packages: Path) -> _Tree:
     facts = [interpreter.version, interpreter.tags[0], *(package.sha256 for package in packages)]
-    return _Tree(site_packages, "site-packages", _digest(facts), tuple(_sources(site_packages, frozenset())))
+    return _Tree(site_packages, "site-packages", _digest(facts), frozenset())
 
 
 def _library(interpreter: Interpreter) -> _Tree:
     root = interpreter.library
-    sources = tuple(_sources(root, _NOT_LIBRARY))
     facts: list[object] = [interpreter.version, interpreter.tags[0]]
-    for source in sources:
+    for source in _sources(root, _NOT_LIBRARY):
         status = os.stat(os.path.join(root, source))
         facts.append((source, status.st_size, status.st_mtime_ns))
-    return _Tree(root, "stdlib", _digest(facts), sources)
+    return _Tree(root, "stdlib", _digest(facts), _NOT_LIBRARY)
 
 
 def _sources(root: Path, without: frozenset[str]) -> Iterator[str]:
@@ -130,7 +144,7 @@ for name in filter(None, sys.stdin.read().split("\\0")):
 """
 
 
-def _compile(python: Path, tree: _Tree, prefix: Path) -> None:
+def _compile(python: Path, tree: _Tree, sources: tuple[str, ...], prefix: Path) -> None:
     command = [
         *(
             *dying_with_us(),
@@ -150,7 +164,7 @@ def _compile(python: Path, tree: _Tree, prefix: Path) -> None:
     running = []
     try:
         for shard in range(shards):
-            names = "\0".join(tree.sources[shard::shards])
+            names = "\0".join(sources[shard::shards])
             child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}
             )

@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Environment, Origin, Package, Python, Target
-from . import _download, _index, _lockcache, _pins, _resolve, _target
+from . import _index, _lockcache, _pins, _resolve, _target
 from ._lockcache import Key, Record
 from ._pythons import Interpreter
 from ._resolve import Pinned
@@ -339,22 +339,29 @@ def _at_hand(pin: _pins.Pin, store: WheelStore) -> Pinned | None:
 
 def _fetch(job: _Job, pinned: Sequence[Pinned]) -> None:
     """Bring every wheel into the store, also one that is there but not known to come from the index."""
-    wanted = []
+    absent = []
     for item in pinned:
         here = job.store.get(item.sha256) is not None
         known = job.store.provenance(item.sha256)
         if here and (not item.served or (known is not None and known.origin == "index")):
             continue
         if item.location is not None:
-            wanted.append(
-                _download.Wanted(
-                    name=item.name,
-                    filename=item.filename,
-                    sha256=item.sha256,
-                    location=item.location,
-                    served=item.served,
-                )
-            )
+            absent.append((item, item.location))
+    if not absent:
+        return
+    # Imported here: requests is a fifth of our imports, and most recordings fetch nothing.
+    from . import _download  # noqa: PLC0415
+
+    wanted = [
+        _download.Wanted(
+            name=item.name,
+            filename=item.filename,
+            sha256=item.sha256,
+            location=location,
+            served=item.served,
+        )
+        for item, location in absent
+    ]
     _download.fetch(wanted, store=job.store, settings=job.settings, progress=job.progress)
 
 

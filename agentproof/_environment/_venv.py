@@ -11,9 +11,12 @@ Rules:
    another user), and is removed at the end; what a killed process left is removed by the next one.
 """
 
+import contextlib
 import os
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +46,8 @@ class PreparedEnvironment:
     """Files that were compared with the RECORD of their wheels."""
     seconds: float
     """What it took to build and verify."""
+    discard: Callable[[], None]
+    """Begin to remove it, beside what the caller goes on with; nobody may use it any more."""
 
 
 @contextmanager
@@ -63,34 +68,65 @@ def prepare(
             raise CannotDoError(
                 f"the environment cannot be built in {base.parent}: {error.strerror}", hint="make room there"
             ) from error
-        yield replace(prepared, seconds=time.monotonic() - started)
+        with _removal(prepared.prefix, prepared.pycache_prefix) as discard:
+            yield replace(prepared, seconds=time.monotonic() - started, discard=discard)
+
+
+@contextmanager
+def _removal(*directories: Path) -> Iterator[Callable[[], None]]:
+    """A way to have directories removed by a process of its own; the end of the block waits for it."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def begin() -> None:
+        with contextlib.suppress(OSError):  # no such program: then the end of the block does it
+            running.append(
+                subprocess.Popen(
+                    ["rm", "-rf", "--", *map(str, directories)],  # noqa: S607  (any that is found will do)
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+
+    try:
+        yield begin
+    finally:
+        for each in running:
+            each.wait()
 
 
 def _prepared(
     lock: Lock, store: WheelStore, base: Path, progress: Callable[[str], None]
 ) -> PreparedEnvironment:
-    venv = base / "venv"
-    files = _build(lock, _wheels(lock, store), venv, cache=store.cache, progress=progress)
-    site_packages = _site_packages(lock, venv)
-    pycache = base / "pycache"
+    loaded = _loaded(lock, store)
+    venv, pycache = base / "venv", base / "pycache"
     pycache.mkdir()
-    compiled = _bytecode.provide(
+    bytecode = _bytecode.Bytecode(
         prefix=pycache,
-        site_packages=site_packages,
+        site_packages=_site_packages(lock, venv),
         interpreter=lock.python,
         packages=lock.packages,
         cache=store.cache / "bytecode",
-        progress=progress,
     )
-    if compiled:  # a new lock is what makes the caches grow
+
+    def meanwhile() -> tuple[WheelFile, ...]:
+        bytecode.unpack()
+        return tuple(
+            read_wheel(data, package.wheel) for package, (_, data) in zip(lock.packages, loaded, strict=True)
+        )
+
+    paths = [path for path, _ in loaded]
+    files = _build(lock, paths, venv, cache=store.cache, progress=progress, meanwhile=meanwhile)
+    if bytecode.compile(progress=progress):  # a new lock is what makes the caches grow
         _cache.prune(store)
     return PreparedEnvironment(
         python=_python(venv),
         prefix=venv,
-        site_packages=site_packages,
+        site_packages=_site_packages(lock, venv),
         pycache_prefix=pycache,
         installed_files=files,
         seconds=0,
+        discard=lambda: None,
     )
 
 
@@ -99,28 +135,21 @@ def sweep(store: WheelStore) -> int:
     return _scratch.sweep((*_places(), *(store.cache / name for name in OWN_CACHES)))
 
 
-@dataclass(frozen=True)
-class _Ready:
-    """A wheel of the lock, as the store has it."""
-
-    path: Path
-    file: WheelFile
-
-
-def _wheels(lock: Lock, store: WheelStore) -> tuple[_Ready, ...]:
-    ready, missing = [], []
+def _loaded(lock: Lock, store: WheelStore) -> list[tuple[Path, bytes]]:
+    """Every wheel of the lock as the store has it, hashed now."""
+    loaded, missing = [], []
     for package in lock.packages:
-        path = store.get(package.sha256)
-        if path is None:
+        found = store.load(package.sha256)
+        if found is None:
             missing.append(package.wheel)
         else:
-            ready.append(_Ready(path=path, file=read_wheel(store.read(package.sha256), package.wheel)))
+            loaded.append(found)
     if missing:
         raise CannotDoError(
             f"{len(missing)} of {len(lock.packages)} wheels are not in the store: {', '.join(missing)}",
             hint="run again with the index in reach",
         )
-    return tuple(ready)
+    return loaded
 
 
 def _site_packages(lock: Lock, venv: Path) -> Path:
@@ -134,12 +163,24 @@ class _UvRefusesError(CannotDoError):
 
 
 def _build(
-    lock: Lock, wheels: tuple[_Ready, ...], venv: Path, *, cache: Path, progress: Callable[[str], None]
+    lock: Lock,
+    paths: Sequence[Path],
+    venv: Path,
+    *,
+    cache: Path,
+    progress: Callable[[str], None],
+    meanwhile: Callable[[], tuple[WheelFile, ...]],
 ) -> int:
-    """Create and fill the venv; a damaged or poisoned cache of uv's is thrown away, once."""
+    """Create, fill and verify the venv; a damaged or poisoned cache of uv's is thrown away, once.
+
+    `meanwhile` gives what the wheels say, while uv is at work in processes of its own.
+    """
     kept = _uv.cache_directory(cache)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        filling = beside.submit(_fill, lock, paths, venv, cache if kept is not None else None)
+        wheels = meanwhile()
     try:
-        return _installed_files(lock, wheels, venv, cache if kept is not None else None)
+        return _installed.settle(venv, _site_packages(lock, venv), wheels, configuration=filling.result())
     except (_installed.DiffersError, _UvRefusesError) as error:
         progress(f"{error}: building again without uv's cache")
     if kept is not None:
@@ -147,51 +188,48 @@ def _build(
         _uv.run_uv(["cache", "clean"], cache=cache, seconds=_SECONDS)
     remove_tree(str(venv))
     try:
-        return _installed_files(lock, wheels, venv, None)
+        configuration = _fill(lock, paths, venv, None)
+        return _installed.settle(venv, _site_packages(lock, venv), wheels, configuration=configuration)
     except _installed.DiffersError as difference:
         raise CannotDoError(
             difference.what, hint="a wheel that is not what its RECORD says cannot be recorded"
         ) from difference
 
 
-def _installed_files(lock: Lock, wheels: tuple[_Ready, ...], venv: Path, cache: Path | None) -> int:
-    """Create and fill the venv, verify it, and count what was compared."""
-    configuration = b""
-    for what, arguments in (
-        ("create", ["venv", "--quiet", "--python", str(lock.python.path), str(venv)]),
-        (
-            "fill",
-            [
-                *("pip", "install", "--quiet", "--python", str(_python(venv)), "--no-index", "--no-deps"),
-                *("--offline", "--link-mode", "copy", "--no-compile-bytecode", "--no-verify-hashes"),
-                *(str(ready.path) for ready in wheels),
-            ],
-        ),
-    ):
-        done = _uv.run_uv(arguments, cache=cache, seconds=_SECONDS)
-        if done.returncode != 0:
-            full = _uv.NOT_WRITABLE.search(done.stderr) is not None
-            raise _UvRefusesError(
-                f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",
-                hint=f"make room there, or set TMPDIR (now: {venv.parent.parent})"
-                if full
-                else "is the interpreter damaged?",
-            )
-        if what == "create":
-            # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.
-            for entry in os.scandir(_site_packages(lock, venv)):
-                os.unlink(entry.path)
-            configuration = (venv / _installed.CONFIGURATION).read_bytes()
+def _fill(lock: Lock, paths: Sequence[Path], venv: Path, cache: Path | None) -> bytes:
+    """Create and fill the venv; its configuration as it was before any wheel was in it."""
+    _uv_does("create", ["venv", "--quiet", "--python", str(lock.python.path), str(venv)], venv, cache)
+    # Up to 0.9 uv puts a `_virtualenv.pth` into each new venv.
+    for entry in os.scandir(_site_packages(lock, venv)):
+        os.unlink(entry.path)
+    configuration = (venv / _installed.CONFIGURATION).read_bytes()
+    _uv_does(
+        "fill",
+        [
+            *("pip", "install", "--quiet", "--python", str(_python(venv)), "--no-index", "--no-deps"),
+            *("--offline", "--link-mode", "copy", "--no-compile-bytecode", "--no-verify-hashes"),
+            *map(str, paths),
+        ],
+        venv,
+        cache,
+    )
     if os.name == "posix" and not _python(venv).samefile(lock.python.path):
         raise _UvRefusesError(
             f"uv made the environment for {_python(venv).resolve()}, not {lock.python.path}"
         )
-    return _installed.settle(
-        venv,
-        _site_packages(lock, venv),
-        [ready.file for ready in wheels],
-        configuration=configuration,
-    )
+    return configuration
+
+
+def _uv_does(what: str, arguments: Sequence[str], venv: Path, cache: Path | None) -> None:
+    done = _uv.run_uv(arguments, cache=cache, seconds=_SECONDS)
+    if done.returncode != 0:
+        full = _uv.NOT_WRITABLE.search(done.stderr) is not None
+        raise _UvRefusesError(
+            f"uv cannot {what} the environment: {' '.join(done.stderr.split())[:1000]}",
+            hint=f"make room there, or set TMPDIR (now: {venv.parent.parent})"
+            if full
+            else "is the interpreter damaged?",
+        )
 
 
 def _python(venv: Path) -> Path:

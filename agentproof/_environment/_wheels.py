@@ -84,23 +84,30 @@ class WheelStore:
             os.utime(path.with_name(_PROVENANCE))  # what `prune` goes by
         return path
 
+    def load(self, sha256: str) -> tuple[Path, bytes] | None:
+        """Where the wheel with that digest is, and its bytes, hashed now; None as for `get`."""
+        path = self._path(sha256)
+        if path is None:
+            return None
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        return (path, data) if hashlib.sha256(data).hexdigest() == sha256 else None
+
     def read(self, sha256: str) -> bytes:
         """The bytes of the wheel with that digest, hashed now.
 
         Raises:
             CannotDoError: it is not here, or has changed.
         """
-        path = self._path(sha256)
-        try:
-            data = path.read_bytes() if path is not None else b""
-        except OSError:
-            path = None
-        if path is None or hashlib.sha256(data).hexdigest() != sha256:
+        found = self.load(sha256)
+        if found is None:
             raise CannotDoError(
                 f"the wheel store {self.root} holds no wheel of SHA-256 {sha256}",
                 hint="run again with the index in reach",
             )
-        return data
+        return found[1]
 
     def provenance(self, sha256: str) -> Provenance | None:
         """How this machine got that wheel; None when it does not know."""

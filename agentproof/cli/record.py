@@ -150,9 +150,7 @@ def record(
     from .. import _named, _render, _targets
     from .. import record as recording
     from .._isolation import _runner
-    from ..check import check_bundle
     from ..errors import Exit, UsageError
-    from .check import own_reader
 
     named = _named.parse_named(script, arguments, entry=entry)
     if sdk is not None:
@@ -194,6 +192,9 @@ def record(
             click.echo(line)
     written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
     if as_json:
+        from ..check import check_bundle
+        from .check import own_reader
+
         report = check_bundle(recorded.bundle, reader=own_reader()).report
         click.echo(_render.recorded_json(report, directory=written.directory, archive=written.archive))
     else:

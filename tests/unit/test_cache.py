@@ -129,8 +129,8 @@ def counted(*arguments, **more):
             os.kill(os.getpid(), signal.SIGKILL)
         left[0] -= 1
     rename(*arguments, **more)
-os.rename = counted
 with _scratch.replacement(place) as new:
+    os.rename = counted
     (new / "file").write_text("new")
 os.kill(os.getpid(), signal.SIGKILL)
 """
