@@ -31,6 +31,9 @@ TRUE_ON_FIXED = {
     ("checkpoint-usage-shared", "state-integrity"),
     ("nested-handoff-duplicates-calls", "stream-tells-result"),
 }
+BROKEN_WHEN_STREAMED = {"shared-entry-in-usage-total"}
+"""Cases whose scripts raise once their runs are streamed (this one's model tells no usage in its stream), so
+that nothing can be concluded where nothing is violated."""
 
 
 def main() -> int:
@@ -96,7 +99,9 @@ def _cases(studio: Studio, found: Iterable[Case], *, show: bool) -> int:
             as_told = recording.printed() == case.facts[f"observed_{which}"]
             wrong += [f"{case.name} {version}: {fault}" for fault in recording.faults()]
             wrong += [] if as_told else [f"{case.name} {version}: printed {recording.printed()}"]
-            if recording.judgement.verdict == "inconclusive":
+            if recording.judgement.verdict == "inconclusive" and not (
+                case.name in BROKEN_WHEN_STREAMED and recording.judgement.reasons == ("streamed_failed",)
+            ):
                 wrong.append(f"{case.name} {version}: {', '.join(recording.judgement.reasons)}")
             if which == "fixed":
                 wrong += [
