@@ -25,6 +25,7 @@ from typing import Any, Callable, Dict, List, Tuple
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 60
 MAX_NODES = 200_000
+MAX_TEXT = 4096
 
 _models: "weakref.WeakKeyDictionary[type, bool]" = weakref.WeakKeyDictionary()
 _special: Dict[type, Callable[[Any], Dict[str, Any]]] = {}
@@ -59,10 +60,18 @@ def type_name(value: Any) -> str:
     return class_name(type(value))
 
 
-def text(value: Any, limit: int = 4096) -> str:
-    """A short text for a name or a code: valid Unicode, at most `limit` characters."""
+def text(value: Any, limit: int = MAX_TEXT) -> str:
+    """A short text for a name or a code: valid Unicode, at most `limit` characters.
+
+    A name that is longer ends in a digest of the whole, so that it is still the same as itself only.
+    """
     found = str.__str__(value) if issubclass(type(value), str) else type_name(value)
-    return found.encode("utf-8", "replace").decode("utf-8")[:limit]
+    found = found.encode("utf-8", "replace").decode("utf-8")
+    if limit < MAX_TEXT or len(found) <= limit:
+        return found[:limit]
+    import hashlib
+
+    return "{}#{}".format(found[: MAX_TEXT - 17], hashlib.sha256(found.encode("utf-8")).hexdigest()[:16])
 
 
 def optional_text(value: Any) -> Any:

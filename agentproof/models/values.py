@@ -12,16 +12,27 @@ The recorder has a twin of this module for the standard library alone (`_recorde
 `tests/unit/test_values.py` holds the two together.
 """
 
+import hashlib
 import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
+
+from ._wire import MAX_TEXT
 
 MAX_INTEGER = 2**53 - 1
 _FLOAT = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|nan", re.ASCII)
 _INT = re.compile(r"-?[1-9]\d{15,}", re.ASCII)
 _HEX = re.compile(r"(?:[0-9a-f]{2})*", re.ASCII)
 _CLASS = re.compile(r"[^\s:]+:\S+")
+
+
+def short_text(text: str) -> str:
+    """A name as the recorder writes it where it is a field of its own: a long one ends in its digest."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[: MAX_TEXT - 17]}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def check_value(value: object) -> object:

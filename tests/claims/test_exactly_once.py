@@ -1,5 +1,6 @@
 """exactly-once: positive and silent cases."""
 
+from agentproof.models.values import short_text
 from tests.claims.builder import Script, evaluate, function_call, state_json, told
 
 RULE = "exactly-once"
@@ -102,3 +103,21 @@ def test_an_agent_as_tool_starts_again_when_its_run_is_resumed() -> None:
     script.tool(run, "c1", "sub", tool_kind="agent")
     script.end(run)
     assert evaluate(RULE, script.exit()).status == "not_observed"
+
+
+def test_a_call_id_longer_than_a_name_is_known_again() -> None:
+    long = "c" * 5000
+    script = Script()
+    run = script.run()
+    for _ in range(2):  # given again by the model, so it may run again
+        script.model(run, "go", function_call(long, "add"))
+        script.tool(run, short_text(long), "add")
+    script.end(run)
+    assert evaluate(RULE, script.exit()).status == "holds"
+    script = Script()
+    run = script.run()
+    script.model(run, "go", function_call(long, "add"))
+    for _ in range(2):
+        script.tool(run, short_text(long), "add")
+    script.end(run)
+    assert evaluate(RULE, script.exit()).status == "violated"

@@ -8,6 +8,7 @@ from agentproof import judge
 from agentproof.claims import INVARIANTS, Evidence, Outcome, explain
 from agentproof.errors import BundleError
 from agentproof.models.manifest import Conduct, Finding, Gap, Place
+from agentproof.models.values import short_text
 from tests.claims.builder import (
     ISOLATION,
     Json,
@@ -292,7 +293,7 @@ def test_texts_of_any_length_are_cut_in_findings() -> None:
     violated = {claim.id: claim.because[0] for claim in verdict.claims if claim.status == "violated"}
     assert {"call-output-linkage", "script-completed", "state-integrity"} <= violated.keys()
     call_id, pointer = violated["call-output-linkage"].call_id, violated["state-integrity"].pointer
-    assert call_id == "c" * 4095 + "…"
+    assert call_id == short_text(LONG)
     assert pointer == "/" + "c" * 4094 + "…"
     assert len(violated["script-completed"].subject or "") == 4096
 

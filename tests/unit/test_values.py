@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 
-from agentproof.models.values import check_value, from_state
+from agentproof._recorder import values as recorder
+from agentproof.models.values import check_value, from_state, short_text
 
 from .test_wire import JSON
 
@@ -61,3 +62,16 @@ def test_refused(value: object) -> None:
 @given(JSON)
 def test_every_part_of_a_state_is_a_value(document: object) -> None:
     check_value(from_state(document))
+
+
+@pytest.mark.parametrize("text", ["", "call_1", "x" * 4096, "x" * 4097, "ü" * 5000, "\ud800" * 5000])
+def test_the_recorder_and_the_host_shorten_a_name_alike(text: str) -> None:
+    assert short_text(text) == recorder.text(text) == recorder.optional_text(text)
+    assert len(short_text(text)) <= 4096
+
+
+def test_two_long_names_that_begin_alike_stay_two() -> None:
+    one, other = ("x" * 5000 + letter for letter in "ab")
+    assert short_text(one) != short_text(other)
+    assert short_text(one)[:4000] == short_text(other)[:4000]
+    assert recorder.text(one, 1000) == recorder.text(other, 1000) == "x" * 1000

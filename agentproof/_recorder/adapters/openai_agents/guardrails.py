@@ -86,7 +86,7 @@ def _asked(args: Tuple[Any, ...], answer: Any, error: Optional[BaseException]) -
     context = args[0] if args else None
     call_id = args[2] if len(args) > 2 else None
     calls = tools.calls_of(run.get())
-    name = calls.name_of(call_id)
+    name = calls.name_of(optional_text(call_id))
     fields: Dict[str, Any] = {
         "tool": optional_text(getattr(context, "tool_name", None)) or optional_text(name),
         "call_id": optional_text(call_id),
