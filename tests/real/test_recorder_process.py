@@ -277,6 +277,14 @@ def broken():
 
 def test_with_a_broken_fixture(broken):
     pass
+
+@pytest.fixture
+def closing():
+    yield
+    raise RuntimeError("late")
+
+def test_with_a_broken_end(closing):
+    pass
 """
 
 
@@ -290,6 +298,7 @@ def test_tests_are_run_by_node_id_each_with_its_outcome(tmp_path: Path) -> None:
         "test_one.py::test_small",
         "test_one.py::test_skipped",
         "test_one.py::test_with_a_broken_fixture",
+        "test_one.py::test_with_a_broken_end",
     ]
     (recorded,) = record(root / "test_one.py", tmp_path, tests=names).values()
     outcomes = [(event["test"].partition("::")[2], event["outcome"]) for event in recorded.of("test.ended")]
@@ -299,10 +308,12 @@ def test_tests_are_run_by_node_id_each_with_its_outcome(tmp_path: Path) -> None:
         ("test_small[3]", "passed"),
         ("test_skipped", "skipped"),
         ("test_with_a_broken_fixture", "error"),
+        ("test_with_a_broken_end", "error"),
     ]
     failed = recorded.of("test.ended")[1]
     assert failed["error"]["type"] == "builtins:AssertionError"
     assert [frame["function"] for frame in failed["frames"]] == ["test_small"]
+    assert failed["raised_in"] == "own"
     assert recorded.stream("stdout") == b"number 1\nnumber 2\nnumber 3\n"
     assert recorded.end["files"] == ["conftest.py", "helper.py", "test_one.py"]
     assert recorded.of("script.ended")[0]["code"] == 1
