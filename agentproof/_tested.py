@@ -70,7 +70,7 @@ def _like(root: Path, tests: Sequence[str]) -> str | None:
         name
         for test in wanted
         if test not in held
-        for name in difflib.get_close_matches(test.rpartition("::")[2], names)
+        for name in difflib.get_close_matches(test.rpartition("::")[2], names, cutoff=0.75)
     }
     close = [name for name in held if name.rpartition("::")[2] in like]
     if not close and any("[" in test for test in tests):

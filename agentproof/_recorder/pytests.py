@@ -58,7 +58,8 @@ def run(plan: Plan) -> int:
 
 def _options(plan: Plan) -> List[str]:
     """Options that override what the project's configuration says; all else is left to it."""
-    options = ["--rootdir", plan.root, "--capture=no", "--tb=native"]
+    # Where agentproof itself is installed, its plugin is replaced by `_own_plugin`.
+    options = ["--rootdir", plan.root, "--capture=no", "--tb=native", "-p", "no:agentproof"]
     options += ["-o", "cache_dir=" + os.path.join(tempfile.gettempdir(), "pytest-cache")]
     if _needs_importlib(plan):
         options.append("--import-mode=importlib")

@@ -23,7 +23,8 @@ VERSION = 2
 SCOPE: Scope = "as-written"
 NEEDS = frozenset({"tests"})
 
-_ASSERTIONS = frozenset({"builtins:AssertionError", "_pytest.outcomes:Failed"})
+_ASSERTIONS = frozenset({"builtins:AssertionError", "builtins:Failed"})
+"""The second one is pytest's, which gives its own exceptions that module."""
 
 
 def evaluate(evidence: Evidence) -> Outcome:
@@ -85,8 +86,10 @@ def _error(error: Failure | None, frames: tuple[Frame, ...]) -> str:
         return "failed"
     name = error.type.rpartition(":")[2]
     message = error.message if isinstance(error.message, str) else ""
+    # pytest explains an assertion in further lines; they are in the event.
+    first = message.partition("\n")[0][:200]
     place = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
-    return f"{name}{place}: {message[:200]}" if message else f"{name}{place}"
+    return f"{name}{place}: {first}" if first else f"{name}{place}"
 
 
 def explain(finding: Finding) -> str:

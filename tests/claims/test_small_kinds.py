@@ -138,7 +138,7 @@ def _tests(*outcomes: tuple[str, str | None]) -> Script:
     return script.exit(code=1 if any(outcome != "passed" for outcome, _ in outcomes) else 0)
 
 
-@pytest.mark.parametrize("kind", ["builtins:AssertionError", "_pytest.outcomes:Failed"])
+@pytest.mark.parametrize("kind", ["builtins:AssertionError", "builtins:Failed"])
 def test_each_test_that_fails_by_an_assertion_is_violated(kind: str) -> None:
     script = _tests(("passed", None), ("failed", kind), ("failed", "builtins:KeyError"), ("error", kind))
     name = kind.rpartition(":")[2]
