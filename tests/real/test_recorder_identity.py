@@ -64,7 +64,8 @@ def test_the_recorder_does_not_show_in_what_a_script_prints(version: str, tmp_pa
     assert recorded.end["conduct"]["changed"] == []
     expected = {"callbacks.py", "everything.py", "scripted.py", "sessions.py", "states.py", "streams.py"}
     assert set(recorded.end["files"]) == {*expected, "tools.py", "words.txt"}
-    assert len(recorded.of("run.started")) == len(recorded.of("run.ended")) > 40
+    # 34 on 0.2.0, which has no RunState to go on from; 60 and more since 0.8.0.
+    assert len(recorded.of("run.started")) == len(recorded.of("run.ended")) > 30
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.11", "3.13"])
