@@ -209,6 +209,9 @@ def record(
         ):
             click.echo(line)
     verdict = document.judgement.verdict
+    if verdict == "violated" and expect is None and not quiet and not as_json:
+        place = written.archive or written.directory or written.kept
+        click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
     if expect is not None:
         if verdict != expect:
             click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
