@@ -120,7 +120,10 @@ def _places(part: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return below if fixed or not path else [path, *below]
 
 
-EVENTS = {mode: _places(shape["events"]) for mode, shape in WIDE.traces.items()}
+EVENTS = {
+    mode: [place for place in _places(shape["events"]) if place[0] != 0]  # what was run is the manifest's too
+    for mode, shape in WIDE.traces.items()
+}
 STATES = {digest: _places(pydantic_core.from_json(raw)) for digest, raw in WIDE.states.items()}
 
 SCALARS = (
