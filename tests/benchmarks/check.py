@@ -9,6 +9,8 @@ a process's time goes to.
 """
 
 import argparse
+import gc
+import hashlib
 import json
 import os
 import resource
@@ -105,8 +107,13 @@ def main() -> None:
         if given.where:
             _where(one, Path(scratch), given.runs)
         if given.many:
+            gc.set_threshold(100_000, 20, 100)  # as the command does
             print(f"{given.many} bundles of one wheel")
-            _many(Many(Path(scratch) / "many", bundle, key), given.many)
+            for distinct in (False, True):
+                place = Path(scratch) / ("distinct" if distinct else "many")
+                _many(Many(place, bundle, key, distinct=distinct), given.many)
+            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            print(f"  memory {resident / 1e6:.0f} MB, with what it took to write them")
 
 
 def _command(bundle: Path, scratch: Path, wheel: Path) -> list[str]:
@@ -135,12 +142,21 @@ def _one(bundle: Path, scratch: Path, runs: int, peer: str) -> None:
 
 
 class Many:
-    """Bundles that differ in their id alone."""
+    """Bundles that differ in their id alone or, `distinct`, in their traces too."""
 
-    def __init__(self, store: Path, bundle: Bundle, key: signing.HeldKey, *, wheel: bool = False) -> None:
+    def __init__(
+        self,
+        store: Path,
+        bundle: Bundle,
+        key: signing.HeldKey,
+        *,
+        wheel: bool = False,
+        distinct: bool = False,
+    ) -> None:
         self.store = store
         self.bundle = bundle
         self.key = key
+        self.distinct = distinct
         self.target = Manifest.from_bytes(bundle.manifest).target
         data = bundle.wheel(self.target.wheel)
         if data is None:
@@ -155,10 +171,11 @@ class Many:
         paths = []
         for number in range(count):
             shape["environment"]["installed_files"] = number
+            changed = self._traces(shape, number) if self.distinct else {}
             manifest = encode(shape)
             signed = dict([signing.attest_recorded(manifest, self.key)])
             path = self.store / f"case-{number}" / "1"
-            write_directory(Bundle(manifest, members | self.attached, signed), path)
+            write_directory(Bundle(manifest, members | changed | self.attached, signed), path)
             for file in shape["reproduction"]["files"]:
                 place = path.parent / file
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -167,6 +184,19 @@ class Many:
         (self.store / "wheels").mkdir(exist_ok=True)
         (self.store / "wheels" / self.target.wheel).write_bytes(self.wheel)
         return paths
+
+    def _traces(self, shape: Any, number: int) -> dict[str, bytes]:  # Any: a manifest's JSON
+        """The traces with something else on stdout, which is no part of the evidence."""
+        changed: dict[str, bytes] = {}
+        for member in shape["members"]:
+            if member["path"].startswith("traces/"):
+                trace = json.loads(self.bundle.members[member["path"]])
+                for event in trace["events"]:
+                    if event["kind"] == "script.wrote":
+                        event.update(text=f"run {number}\n", size=len(f"run {number}\n"))
+                data = changed[member["path"]] = encode(trace)
+                member.update(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+        return changed
 
     def reader(self) -> Reader:
         """Somebody who trusts the signer and holds the wheel."""
@@ -177,16 +207,18 @@ class Many:
 
 def _many(many: Many, count: int) -> None:
     paths, reader = many.write(count), many.reader()
+    kind = "other traces each" if many.distinct else "the same traces"
     for workers in (1, None):
         started, before = time.perf_counter(), _cpu()
         statuses = {report.status for report in check_many(paths, reader=reader, workers=workers)}
         cpu, wall = _cpu() - before, time.perf_counter() - started
         if statuses != {"CURRENT"}:
             raise SystemExit(f"not CURRENT: {statuses}")
-        name = "one process" if workers == 1 else f"{os.cpu_count()} processors"
-        print(f"  {name:<15} {cpu / count * 1e3:.2f} ms CPU each, {wall / count * 1e3:.2f} ms of wall time")
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"  memory          {resident / 1e6:.0f} MB")
+        where = "one process" if workers == 1 else f"{os.cpu_count()} processors"
+        print(
+            f"  {kind}, {where}: "
+            f"{cpu / count * 1e3:.2f} ms CPU each, {wall / count * 1e3:.2f} ms of wall time"
+        )
 
 
 def _cpu() -> float:
