@@ -12,6 +12,7 @@ import pydantic_core
 
 from agentproof import judge, record, signing
 from agentproof._files import write_atomic
+from agentproof._named import parse_named
 from agentproof.claims import read_claims
 from agentproof.errors import AgentproofError
 from agentproof.models.header import read_header
@@ -108,8 +109,12 @@ class Studio:
         """
         path = self.kept / f"{_name(script)}-{version}.agentproof.zip"
         if self.again or not path.exists():
+            named = parse_named(str(script))
+            extra += PYTEST if named.tests else ()
             request = record.Request(
-                script=script,
+                script=named.script,
+                root=named.root,
+                tests=named.tests,
                 sdk=f"openai-agents=={version}",
                 python=self.python,
                 extra=extra,
@@ -155,9 +160,10 @@ def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
     return Recording(script, version, manifest, traces, states, judgement)
 
 
-HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more")
-SHARED = frozenset({"scripted", "stdio_server"})
+HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more", SCRIPTS / "healthy_tests")
+SHARED = frozenset({"scripted", "stdio_server", "conftest"})
 """Modules that the healthy scripts use."""
+PYTEST = ("pytest", "pytest-asyncio")
 
 
 def healthy(*folders: Path) -> list[Path]:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from agentproof._isolation import _control
+from agentproof._isolation._control import read_reproduction_files
+from agentproof.errors import CannotDoError
 from tests.unit.recorder.driver import Recorded, record
 
 CONFIGURATION = "[pytest]\naddopts = -ra -q --strict-markers --strict-config\ncache_dir = .cache\n"
@@ -242,3 +245,60 @@ def test_child():
     recorded = run(tmp_path, {"test_x.py": source}, "test_x.py")
     assert ends(recorded)["test_child"]["outcome"] == "passed"
     assert [event["observed"] for event in recorded.of("process.started")] == [True]
+
+
+# What is copied of a project
+
+
+def project(root: Path) -> Path:
+    for name in (
+        "pyproject.toml",
+        ".pytest.ini",
+        ".secret",
+        "conftest.py",
+        "docs/large.txt",
+        "tests/test_x.py",
+        "tests/deep/helper.py",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    return root
+
+
+def test_a_small_project_is_copied_whole_with_pytests_hidden_files(tmp_path: Path) -> None:
+    files, narrowed = read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=["tests/test_x.py"])
+    assert not narrowed
+    assert sorted(files) == [
+        ".pytest.ini",
+        "conftest.py",
+        "docs/large.txt",
+        "pyproject.toml",
+        "tests/deep/helper.py",
+        "tests/test_x.py",
+    ]
+
+
+def test_of_a_large_project_the_folders_of_the_tests_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_control, "MAX_ROOT_FILES", 5)
+    tests = ["tests/test_x.py::test_a[docs/x]"]
+    files, narrowed = read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=tests)
+    assert narrowed
+    assert sorted(files) == [
+        ".pytest.ini",
+        "conftest.py",
+        "pyproject.toml",
+        "tests/deep/helper.py",
+        "tests/test_x.py",
+    ]
+
+
+def test_tests_that_are_too_large_themselves_are_an_error_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_control, "MAX_ROOT_FILES", 2)
+    with pytest.raises(CannotDoError, match=r"tests in .* is over 2 files") as raised:
+        read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=["tests/test_x.py"])
+    assert raised.value.hint is not None
+    assert "folder of their own" in raised.value.hint
