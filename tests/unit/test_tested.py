@@ -1,21 +1,26 @@
 """Reproductions that pytest runs: in the evidence, in a check, in what people are told."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from agentproof import _place, _render, _tested
 from agentproof._align import compare_traces
 from agentproof.check import Reader, check_bundle
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.trace import Trace
+from agentproof.report._groups import Attached, grouped
 from agentproof.report._story import tell
 from agentproof.report._tests import command, excerpt, needed
+from agentproof.report.html import render_page
 from agentproof.report.markdown import render_issue
 from tests import forge
 from tests.forge import Draft
+from tests.hostile import EVIL
 
 READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 
@@ -288,3 +293,27 @@ def test_the_source_of_a_test_has_its_decorators_and_ends_with_it() -> None:
     assert found.startswith("    @pytest.mark.x(\n        1,\n    )\n    async def test_b(\n")
     assert found.endswith("            pass")
     assert excerpt(SOURCE, ["t.py::test_gone"]) is None
+
+
+def test_names_and_messages_of_tests_stay_text() -> None:
+    plain, evil = forge.draft_of_tests(), forge.draft_of_tests()
+    evil.manifest["reproduction"]["tests"] = [f"tests/test_pay.py::{EVIL}"]
+    for mode in evil.traces:
+        evil.event("script.started", mode=mode)["tests"] = evil.manifest["reproduction"]["tests"]
+        for kind in ("test.started", "test.ended"):
+            evil.event(kind, mode=mode)["test"] = f"tests/test_pay.py::{EVIL}"
+        evil.event("test.ended", mode=mode)["error"]["message"] = EVIL
+        evil.event("test.ended", mode=mode)["reason"] = EVIL
+    stories = [tell(check_bundle(each.judged().seal(), reader=READER)) for each in (plain, evil)]
+    kinds = [
+        [token.type for token in MarkdownIt("commonmark").parse(render_issue(story, attachment="x.zip"))]
+        for story in stories
+    ]
+    assert kinds[0] == kinds[1]
+    elements = [
+        set(re.findall(r"<[a-z]+", render_page(grouped([Attached(story, "x.zip")])))) for story in stories
+    ]
+    assert elements[0] == elements[1]
+    shown = [*_render.render_judgement(stories[1].manifest, traces=traces_of(evil))]
+    assert all(letter.isprintable() or letter in "\x1b\n" for line in shown for letter in line)
+    assert "\x1b[31m\r" not in "".join(shown)
