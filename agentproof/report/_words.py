@@ -169,7 +169,7 @@ def _(event: ProbeObserved) -> str:
 @_say.register
 def _(event: RunStarted) -> str:
     how = f" inside {event.parent}{for_call(event.call_id)}" if event.parent else ""
-    if event.context is not None:
+    if event.context is not None and event.parent is None:  # a nested run is given one by the SDK itself
         how += f", with a context ({event.context.removeprefix('builtins:').replace(':', '.')})"
     # What the streamed mode streams by itself would make every step of it look like another one.
     how += ", streamed" if event.streamed and not event.routed else ""

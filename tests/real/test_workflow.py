@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import xmlschema
 import yaml
 
 from agentproof.models.manifest import Manifest
@@ -199,6 +200,36 @@ def test_another_verdict_fails_the_job_and_github_attests_where_it_may(project: 
     assert not job.failed
     assert job.step("Have GitHub attest the zips").outcome == "skipped"
     assert "::notice::not attested" in job.step("Record").log
+
+
+def test_what_check_compare_and_matrix_write_as_junit_is_of_its_schema(
+    project: Project, recorded: tuple[Job, dict[str, str]], tmp_path: Path
+) -> None:
+    home = project.home / "temp" / "agentproof"
+    bundle = Path(recorded[1]["directory"]) / "leak.agentproof.zip"
+    targets = ("--with", "0.20.0", "--with", "0.21.0")
+    asked = {
+        "check": ("check-current-bundle", str(bundle)),
+        "compare": ("compare", str(bundle), *targets, "--output", str(tmp_path / "c.agentproof.zip")),
+        "matrix": ("matrix", str(project.workspace / SCRIPT), *targets, "--output", str(tmp_path / "m")),
+    }
+    schema = xmlschema.XMLSchema(ROOT / "tests" / "junit.xsd")
+    for name, arguments in asked.items():
+        file = tmp_path / f"{name}.xml"
+        done = subprocess.run(
+            [str(home / "venv" / "bin" / "agentproof"), *arguments, "--junit", str(file)],
+            env={
+                **clean_environment(),
+                **project.environment,
+                "AGENTPROOF_CACHE_DIR": str(home / "cache"),
+                "AGENTPROOF_CONFIG_DIR": str(home / "config"),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert file.exists(), f"{name}: {done.stderr}"
+        schema.validate(file)
 
 
 # A runner that gives its users no namespaces
