@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from agentproof import record as recording
 from agentproof._comparison import Attempt, Series, pack
 from agentproof.cli import cli
 from agentproof.models.header import read_header
+from agentproof.models.manifest import Manifest
 from agentproof.store import bundle_id, read_bundle, write_directory, zip_bytes
 from tests.forge import REPORTER, STRANGER, WHEEL, WHEEL_NAME, draft, name_of
 
@@ -175,6 +177,20 @@ def test_a_thin_bundle_has_the_same_id_and_no_wheel(tmp_path: Path) -> None:
     done = run("pack", "thin.zip", "--output", "fat.zip")
     assert done.exit_code == 4
     assert "--thin packs it without the wheel" in done.stderr
+
+
+@pytest.mark.parametrize("output", ["thin.agentproof.zip", "thin"])
+def test_a_recording_is_written_thin_at_once(output: str) -> None:
+    bundle = draft().seal()
+    manifest = Manifest.from_bytes(bundle.manifest)
+    recorded = recording.Recorded(manifest, bundle, bundle_id(bundle), REPORTER)
+    request = recording.Request(script=Path("reproduction.py"))
+    recording.write(recorded, request, output=Path(output), replace=False, thin=True)
+    thin = read_bundle(Path(output))
+    assert bundle_id(thin) == recorded.bundle_id
+    assert not [path for path in thin.members if path.startswith("wheels/")]
+    recording.write(recorded, request, output=Path(output), replace=True)
+    assert [path for path in read_bundle(Path(output)).members if path.startswith("wheels/")]
 
 
 def test_packing_replaces_no_other_file_unless_told_to(tmp_path: Path) -> None:
