@@ -23,7 +23,8 @@ MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20
 
 MAX_KEPT_BYTES = 2**20
-"""Of the traces, and of the states, that are kept parsed for the next bundle (ten times that in memory)."""
+"""Of the traces and states, each, that are kept parsed for the next bundle (ten times that in memory)."""
+MAX_KEPT_MANIFESTS = 2**18
 MAX_KEPT_JUDGEMENTS = 64
 
 MAX_WHEEL_BYTES = 64 * 2**20

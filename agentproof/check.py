@@ -218,7 +218,7 @@ class _Check:
 
     # 1. members
     def _members(self) -> Outcome:
-        manifest = members.parse_manifest(self.bundle.manifest)
+        manifest = members.parse_manifest(self.bundle.manifest, digest=self.id)
         members.hold_members(manifest, self.bundle)
         members.hold_places(manifest)
         self.manifest = manifest

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from .._folder import is_safe_path
-from .._limits import MAX_KEPT_BYTES, MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from .._limits import MAX_KEPT_BYTES, MAX_KEPT_MANIFESTS, MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
 from .._memo import Memo
 from ..errors import BundleError, FormatError
-from ..models._wire import decode
+from ..models._wire import Sha256, decode
 from ..models.manifest import Manifest
 from ..models.pylock import PYLOCK
 from ..models.trace import Mode, Trace
@@ -25,6 +25,7 @@ _HEAD = tuple(
     re.compile(rb'\n  "' + key + rb'": ("[^"\\]{0,100}"|[0-9]{1,9}),?\n') for key in (b"format", b"version")
 )
 
+_MANIFESTS: Memo[Manifest] = Memo(limit=MAX_KEPT_MANIFESTS)
 _TRACES: Memo[Trace] = Memo(limit=MAX_KEPT_BYTES)
 _STATES: Memo[Any] = Memo(limit=MAX_KEPT_BYTES)  # Any: a state's JSON
 
@@ -39,8 +40,8 @@ def _read_head(raw: bytes) -> list[bytes | None]:
     return [match[1] if (match := pattern.search(raw)) else None for pattern in _HEAD]
 
 
-def parse_manifest(raw: bytes) -> Manifest:
-    """The manifest, in its one form."""
+def parse_manifest(raw: bytes, *, digest: Sha256) -> Manifest:
+    """The manifest, in its one form; `digest` is its own."""
     if len(raw) > MAX_MANIFEST_BYTES:
         raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
     # Told apart before anything else, because a newer format explains every other oddity.
@@ -55,7 +56,7 @@ def parse_manifest(raw: bytes) -> Manifest:
             hint="a newer agentproof wrote it: update your checkout of it" if is_ours else None,
         )
     with at(MANIFEST):
-        return Manifest.from_bytes(raw)
+        return _MANIFESTS.get(digest, len(raw), partial(Manifest.from_bytes, raw))
 
 
 @contextmanager

@@ -20,24 +20,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentproof import __version__, signing
-from agentproof._checks import _content
+from agentproof import signing
 from agentproof._many import check_many
-from agentproof.check import Reader, check_bundle
-from agentproof.judge import judge
+from agentproof.check import Reader
 from agentproof.models._wire import encode
-from agentproof.models.header import read_header
-from agentproof.models.manifest import Manifest
 from agentproof.source import HeldWheel, Sources, read_wheel
-from agentproof.store import Bundle, read_bundle, write_directory
+from agentproof.store import Bundle, write_directory
 from agentproof.trust import parse_trust
+from tests import committed
 
 ROOT = Path(__file__).parents[2]
-STORE = ROOT / "bundles"
 
 
 @dataclass(frozen=True)
@@ -65,29 +61,6 @@ def best(costs: Sequence[Cost]) -> str:
     return f"{times[0]:.3f} s CPU (median {times[len(times) // 2]:.3f}), {costs[0].memory / 1e6:.0f} MB"
 
 
-def current(bundle: Bundle) -> Bundle:
-    """The bundle as this version of agentproof judges it, so that a newer rule does not change the work."""
-    checked = check_bundle(bundle, reader=Reader())
-    if checked.manifest is None:
-        raise SystemExit(f"the committed bundle is damaged: {checked.report.checks[0].detail}")
-    manifest = checked.manifest
-    entry = manifest.reproduction.entry
-    header = read_header(bundle.members[entry], path=entry)
-    judgement = judge(
-        traces=checked.traces,
-        state=checked.states.__getitem__,
-        recordings=manifest.recordings,
-        conduct=manifest.conduct,
-        isolation=manifest.isolation,
-        coverage=manifest.coverage,
-        authored=_content.authored_in(manifest, header, checked.traces),
-    )
-    shape = manifest.to_shape()
-    shape["judgement"] = judgement.to_shape()
-    shape["recorder"] = {**shape["recorder"], "agentproof": __version__}
-    return replace(bundle, manifest=encode(shape), attestations={})
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,10 +69,9 @@ def main() -> None:
     parser.add_argument("--where", action="store_true")
     parser.add_argument("--peer", default="", metavar="COMMAND")
     given = parser.parse_args()
-    place = sorted(STORE.glob("sibling-approval/0.*"))[0]
-    bundle = current(read_bundle(place))
     with tempfile.TemporaryDirectory() as scratch:
         key = signing.generate_key()
+        bundle = committed.current(key=key)
         (Path(scratch) / "signers").write_text(f"bench@example {key.public.line}\n")
         one = Many(Path(scratch) / "one", bundle, key, wheel=True).write(1)[0]
         print(f"one bundle, {given.runs} runs")
@@ -157,12 +129,8 @@ class Many:
         self.bundle = bundle
         self.key = key
         self.distinct = distinct
-        self.target = Manifest.from_bytes(bundle.manifest).target
-        data = bundle.wheel(self.target.wheel)
-        if data is None:
-            raise SystemExit(f"{self.target.wheel} is not in the store")
-        self.wheel = data
-        self.attached = {f"wheels/{self.target.wheel}": data} if wheel else {}
+        self.wheel_name, self.wheel = committed.wheel_of(bundle)
+        self.attached = {f"wheels/{self.wheel_name}": self.wheel} if wheel else {}
 
     def write(self, count: int) -> list[Path]:
         """As a repository store, with the wheel once; attached where that was asked for."""
@@ -182,7 +150,7 @@ class Many:
                 place.write_bytes(members[file])
             paths.append(path)
         (self.store / "wheels").mkdir(exist_ok=True)
-        (self.store / "wheels" / self.target.wheel).write_bytes(self.wheel)
+        (self.store / "wheels" / self.wheel_name).write_bytes(self.wheel)
         return paths
 
     def _traces(self, shape: Any, number: int) -> dict[str, bytes]:  # Any: a manifest's JSON
@@ -201,7 +169,7 @@ class Many:
     def reader(self) -> Reader:
         """Somebody who trusts the signer and holds the wheel."""
         trust = parse_trust(f"bench@example {self.key.public.line}\n".encode(), source="signers")
-        held = HeldWheel("wheel", self.wheel, read_wheel(self.wheel, self.target.wheel))
+        held = HeldWheel("wheel", self.wheel, read_wheel(self.wheel, self.wheel_name))
         return Reader(trust=trust, sources=Sources(wheels=(held,)))
 
 
