@@ -94,7 +94,7 @@ def signer_of(key: Path | None) -> PrivateKey:
 @examples(
     "agentproof compare reproduction.py --with 0.21.0 --with latest",
     "agentproof compare report.agentproof.zip --with ../openai-agents-python@my-branch",
-    "agentproof compare bundles/sibling-approval/0.20.0 --with 0.21.0 --with latest --expect fixed",
+    "agentproof compare bundles/lost-approval/0.20.0 --with latest --expect fixed",
 )
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
