@@ -12,6 +12,7 @@ import click
 
 from . import _tested, claims
 from ._render_ending import render_endings
+from ._signals import clean_up_first
 from .judge import explain_reason
 from .models.manifest import ClaimResult, Conduct, Finding, Manifest
 from .models.report import ON_REQUEST, Report
@@ -34,6 +35,7 @@ class TerminalStory:
         self._status: _Status | None = None
 
     def __enter__(self) -> Self:
+        clean_up_first()
         return self
 
     def __exit__(

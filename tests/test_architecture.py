@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "agentproof"
 
 LAYERS: list[set[str]] = [
-    {"probe", "errors", "_digests", "_files", "_limits", "_memo", "_remove", "_scratch"},
+    {"probe", "errors", "_digests", "_files", "_limits", "_memo", "_remove", "_scratch", "_signals"},
     {"models"},
     {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "_secrets", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison"},

@@ -7,11 +7,11 @@ stdout is the result, stderr the story. Commands import what they need when they
 import atexit
 import gc
 import os
-import signal
 import sys
 import types
 from typing import NoReturn
 
+from .._signals import end_at_once
 from ._group import cli
 
 __all__ = ["cli", "main"]
@@ -19,6 +19,7 @@ __all__ = ["cli", "main"]
 
 def main() -> NoReturn:
     """The entry point of the console script."""
+    end_at_once()
     # Imports make many objects that stay; looking through them again and again is a tenth of a check.
     gc.set_threshold(100_000, 20, 100)
     # Nor is there any use in freeing them one by one at the end. What is registered first comes last.
@@ -35,11 +36,6 @@ def main() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        # Under nohup, SIGHUP is ignored and stays so.
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
     # None leaves it to click, which colours a terminal only (https://no-color.org).
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     try:
@@ -62,9 +58,3 @@ def _leave(ending: list[int]) -> None:
         return  # the interpreter tries again, and says what is wrong
     if ending:
         os._exit(ending[0])
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    """End as on Ctrl-C, so that everything that was begun is cleaned up."""
-    signal.signal(number, signal.SIG_IGN)  # once is enough: the second would cut the cleaning short
-    sys.exit(128 + number)
