@@ -128,6 +128,6 @@ async def main():
     for case in (siblings, decisions, text, contexts, nested, streamed):
         paid.clear()
         try:
-            print(case.__name__, await case(), paid)
+            print(case.__name__, await case(), sorted(paid))
         except Exception as error:
-            print(case.__name__, "raised", type(error).__name__, str(error)[:150], paid)
+            print(case.__name__, "raised", type(error).__name__, str(error)[:150], sorted(paid))
