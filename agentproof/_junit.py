@@ -16,6 +16,7 @@ from . import claims
 from ._files import write_atomic
 from .judge import explain_reason
 from .models.comparison import Cell, Row
+from .models.diff import Absent
 from .models.manifest import ClaimResult
 from .models.report import REQUIRED, Report, ReportedClaim
 from .report._text import clip, visible
@@ -163,12 +164,15 @@ def _because(claim: ReportedClaim) -> Iterator[str]:
     for finding in claim.because:
         yield claims.explain(result, finding)
         if finding.pointer is not None:
-            yield f"  {finding.pointer}: {_value(finding.before)} -> {_value(finding.after)}"
+            change = claims.change_of(finding)
+            yield f"  {finding.pointer}: {_value(change.before)} -> {_value(change.after)}"
         yield f"  events {', '.join(f'{ref.mode} {ref.seq}' for ref in finding.events)}"
 
 
 def _value(value: object) -> str:
-    return "absent" if value is None else clip(json.dumps(value, ensure_ascii=False, sort_keys=True), 200)
+    if isinstance(value, Absent):
+        return "absent"
+    return clip(json.dumps(value, ensure_ascii=False, sort_keys=True), 200)
 
 
 # Comparisons

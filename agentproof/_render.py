@@ -14,6 +14,7 @@ from . import _tested, claims
 from ._render_ending import render_endings
 from ._signals import clean_up_first
 from .judge import explain_reason
+from .models.diff import Absent
 from .models.manifest import ClaimResult, Conduct, Finding, Manifest
 from .models.report import ON_REQUEST, Report
 from .models.trace import Mode, Trace
@@ -287,12 +288,13 @@ def _columns() -> int:
 
 def _change(finding: Finding) -> str:
     width = max(24, (_columns() - _LABEL - _CLAIM) // 3)
-    sides = [_value(side, width) for side in (finding.before, finding.after)]
+    change = claims.change_of(finding)
+    sides = [_value(side, width) for side in (change.before, change.after)]
     return f"{sides[0]} → {sides[1]}"
 
 
 def _value(value: object, width: int) -> str:
-    if value is None:
+    if isinstance(value, Absent):
         return "absent"
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     return printable(text if len(text) <= width else text[: width - 1] + "…")

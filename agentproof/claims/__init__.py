@@ -49,7 +49,7 @@ from . import (
     usage_is_sum,
 )
 from ._evidence import Evidence, View
-from ._outcome import Kind, Outcome
+from ._outcome import Kind, Outcome, change_of
 from .authored import AUTHORED, AuthoredClaim, AuthoredKind, authored_claims, checks_in
 
 INVARIANTS: Mapping[str, Kind] = MappingProxyType(
@@ -133,6 +133,7 @@ __all__ = [
     "Kind",
     "Outcome",
     "View",
+    "change_of",
     "checks_in",
     "explain",
     "read_claims",

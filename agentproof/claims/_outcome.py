@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Literal, Protocol
 
 from ..models._wire import bounded, encode
-from ..models.diff import Absent, Change
+from ..models.diff import ABSENT, Absent, Change
 from ..models.manifest import EventRef, Finding, Status
 from ..models.values import from_state
 from ._evidence import Evidence
@@ -51,6 +51,7 @@ def make_finding(
     after: Any = None,
     state: str | None = None,
     run: str | None = None,
+    null: tuple[Literal["before", "after"], ...] = (),
     **texts: str | None,
 ) -> Finding:
     """A finding with its texts and values cut to what can be read; keywords are the fields of `Finding`.
@@ -64,6 +65,7 @@ def make_finding(
         run=run,
         before=_readable(before),
         after=_readable(after),
+        null=null,
         **{name: None if text is None else bounded(text) for name, text in texts.items()},
     )
 
@@ -83,13 +85,26 @@ def short(value: Any) -> Any:  # Any: a value
 
 
 def sides(change: Change) -> dict[str, Any]:  # Any: keyword arguments of Finding
-    """The `pointer`, `before` and `after` of a finding; a value too long to be read there is left out."""
+    """The `pointer`, `before`, `after` and `null` of a finding; a value too long to be read is left out."""
     fields: dict[str, Any] = {"pointer": change.pointer}
-    for name, part in (("before", change.before), ("after", change.after)):
+    parts = {"before": change.before, "after": change.after}
+    for name, part in parts.items():
         value = None if isinstance(part, Absent) else short(from_state(part))
         if value is not None:
             fields[name] = value
+    if null := tuple(name for name, part in parts.items() if part is None):
+        fields["null"] = null
     return fields
+
+
+def change_of(finding: Finding) -> Change:
+    """The two sides of a finding, ABSENT where it has none."""
+
+    def side(name: Literal["before", "after"]) -> Any:  # Any: a value
+        value = getattr(finding, name)
+        return ABSENT if value is None and name not in finding.null else value
+
+    return Change(finding.pointer or "", side("before"), side("after"))
 
 
 class Kind(Protocol):

@@ -192,6 +192,8 @@ class Finding(Wire):
     pointer: Text | None = None
     before: Value | None = None
     after: Value | None = None
+    null: tuple[Literal["before", "after"], ...] = ()
+    """Which of the two is JSON's null; one that is neither given nor here is absent."""
     tool: Text | None = None
     call_id: Text | None = None
     run: Label | None = None

@@ -109,8 +109,8 @@ def _whose(claim: ClaimResult, finding: Finding) -> str | None:
 def _changes(claim: ClaimResult, finding: Finding, tellings: "Mapping[Mode, Telling]") -> Iterator[Change]:
     """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
     it is what the one has and the other has not."""
-    before = ABSENT if finding.before is None else finding.before
-    after = ABSENT if finding.after is None else finding.after
+    told = claims.change_of(finding)
+    before, after = told.before, told.after
     if finding.pointer is not None:
         yield _in_states(finding, tellings) or Change(finding.pointer, before, after)
     elif claim.mode == "both" and not (before is ABSENT and after is ABSENT):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from agentproof.claims import change_of
+from agentproof.models.diff import ABSENT
 from tests.claims.builder import Json, Script, evaluate, state_json, told
 
 RULE = "state-integrity"
@@ -40,6 +42,21 @@ def test_a_change_that_nothing_explains_is_violated() -> None:
     _one, other = _two_checkpoints(script)
     script.now[other]["current_turn"] = 7
     assert told(RULE, script.exit()) == ["S2 changed without an operation on it"]
+
+
+def test_a_value_that_becomes_null_is_told_from_one_that_goes() -> None:
+    script = Script()
+    _one, other = _two_checkpoints(script)
+    script.now[other]["generated_items"] = None
+    script.now[other]["new"] = None
+    del script.now[other]["context"]["usage"]
+    went, became, new = evaluate(RULE, script.exit()).because
+    assert (went.pointer, went.after, went.null) == ("/context/usage", None, ())
+    assert (new.pointer, new.after, new.null) == ("/new", None, ("after",))
+    assert (became.pointer, became.after, became.null) == ("/generated_items", None, ("after",))
+    assert [change_of(each).after for each in (went, became, new)] == [ABSENT, None, None]
+    assert change_of(new).before == ABSENT
+    assert isinstance(change_of(became).before, list)
 
 
 def test_one_pointer_is_told_once() -> None:
