@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from agentproof import _place, _render, _tested
+from agentproof import _place, _render, _tested, compare, matrix
 from agentproof._align import compare_traces
+from agentproof._targets import parse_target
 from agentproof.check import Reader, check_bundle
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.trace import Trace
@@ -317,3 +318,56 @@ def test_names_and_messages_of_tests_stay_text() -> None:
     shown = [*_render.render_judgement(stories[1].manifest, traces=traces_of(evil))]
     assert all(letter.isprintable() or letter in "\x1b\n" for line in shown for letter in line)
     assert "\x1b[31m\r" not in "".join(shown)
+
+
+# Comparisons
+
+
+def test_a_node_id_is_a_reproduction_to_compare_and_further_ones_belong_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_x.py").write_text("def test_a(): ...\ndef test_b(): ...\n")
+    (subject,) = compare.find_subjects(Path("test_x.py::test_a[x/y]"), ("test_x.py::test_b",))
+    assert subject.name == "test_x.py::test_a[x/y] and 1 more"
+    assert (subject.root, subject.tests) == (tmp_path, ("test_x.py::test_a[x/y]", "test_x.py::test_b"))
+    options = compare.Options(extra=("pytest",))
+    with compare.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
+        assert (request.script, request.root) == (tmp_path / "test_x.py", tmp_path)
+        assert (request.tests, request.extra) == (subject.tests, ("pytest",))
+
+
+def test_a_bundle_of_tests_is_recorded_again_with_what_it_was_recorded_with() -> None:
+    subject = compare.Subject("bundle", bundle=forge.draft_of_tests().seal())
+    options = compare.Options(extra=("pytest-asyncio", "pytest"))
+    with compare.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
+        assert request.tests == (forge.TEST_NAME,)
+        assert request.extra == ("pytest", "pytest-asyncio")
+        assert request.root is not None
+        assert request.script == request.root / "tests" / "test_pay.py"
+        assert request.script.read_bytes() == forge.TEST_FILE
+
+
+def test_a_matrix_hands_out_tests_with_what_they_need(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_x.py").write_text("def test_a(): ...\n")
+    (script,) = compare.find_subjects(tmp_path / "test_x.py")
+    bundle = compare.Subject("bundle", bundle=forge.draft_of_tests().seal())
+    targets = [parse_target("0.20.0")]
+    options = compare.Options(extra=("pytest>=8",))
+    jobs = matrix.jobs_of([bundle, script], targets, (None,), options=options, story=Silence())
+    assert [(job.row, job.entry, job.tests, job.options.extra, sorted(job.files)) for job in jobs] == [
+        ("bundle", "tests/test_pay.py", (forge.TEST_NAME,), ("pytest", "pytest>=8"), ["tests/test_pay.py"]),
+        ("test_x.py", "test_x.py", ("test_x.py",), ("pytest>=8",), ["pytest.ini", "test_x.py"]),
+    ]
+
+
+class Silence:
+    """Nobody listens."""
+
+    def working(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, label: str, text: str) -> None:
+        """Nothing."""
