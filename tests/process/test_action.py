@@ -165,6 +165,33 @@ def test_results_become_outputs_of_one_line_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reproduction", "words"),
+    [
+        ({"entry": "reproduction.py", "arguments": ["-v", "x"]}, ["--", "CASE/reproduction.py", "-v", "x"]),
+        ({"entry": "main.py"}, ["--entry=main.py", "--", "CASE"]),
+        (
+            {"entry": "test_a.py", "tests": ["test_a.py::test_b[x y]"], "requires": ["pytest>=8"]},
+            ["--", "CASE/test_a.py::test_b[x y]"],
+        ),
+    ],
+)
+def test_a_bundle_is_recorded_again_as_it_was(
+    reproduction: dict[str, object], words: list[str], tmp_path: Path
+) -> None:
+    target = {"name": "openai-agents", "version": "0.20.0"}
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"reproduction": reproduction, "target": target}))
+    done = subprocess.run(
+        [sys.executable, str(ACTION / "results.py"), "again", str(manifest), "CASE"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    needs = [f"--with={each}" for each in reproduction.get("requires", [])]  # type: ignore[attr-defined]  # a list
+    assert done.stdout.splitlines() == [*needs, "--sdk=openai-agents==0.20.0", *words]
+
+
+@pytest.mark.parametrize(
     ("expression", "value"),
     [
         ("inputs.a != ''", True),

@@ -43,7 +43,7 @@ recorder() {
 
 # Run agentproof and add what it prints, one line of JSON, to the results.
 told() {
-  as_data recorder "$@" --json >>"$DIRECTORY/recordings.jsonl"
+  as_data recorder "$1" --json "${@:2}" >>"$DIRECTORY/recordings.jsonl"
 }
 
 name_of() {
@@ -52,13 +52,14 @@ name_of() {
   printf '%s' "${file%.py}" | tr -c 'A-Za-z0-9._-' -
 }
 
-record_script() {
-  local name=$2 status=0 expected=()
+# A name for the results, then what `record` is given, the reproduction after `--`.
+record_as() {
+  local name=$1 status=0 expected=()
+  shift
   if [ "$EXPECT" = violated ] || [ "$EXPECT" = holds ]; then expected=(--expect "$EXPECT"); fi
   while [ -e "$DIRECTORY/$name.agentproof.zip" ]; do name="$name-again"; done
   echo "recording $name"
-  told record "$1" "${options[@]}" "${expected[@]}" --output "$DIRECTORY/$name.agentproof.zip" "${@:3}" ||
-    status=$?
+  told record "${options[@]}" "${expected[@]}" --output "$DIRECTORY/$name.agentproof.zip" "$@" || status=$?
   case $status in
     0) ;;
     1) failed "$name: not the expected verdict, or an inconclusive one" ;;
@@ -66,21 +67,22 @@ record_script() {
   esac
 }
 
-field() {
-  "$AGENTPROOF_HOME/venv/bin/python" "${BASH_SOURCE[0]%/*}/results.py" field "$@"
+results() {
+  "$AGENTPROOF_HOME/venv/bin/python" "${BASH_SOURCE[0]%/*}/results.py" "$@"
 }
 
 # A bundle of the store: its reproduction once more, on its own release.
 record_again() {
-  local case version committed before
-  case=$(basename "$(dirname "$(realpath "$1")")")
-  version=$(field "$1/manifest.json" target.version)
-  committed=$(field "$1/manifest.json" evidence_id)
+  local case name committed before words
+  case=$(realpath "$1/..")
+  name="${case##*/}-$(basename "$1")"
+  committed=$(results field "$1/manifest.json" evidence_id)
   before=$(wc -l <"$DIRECTORY/recordings.jsonl")
-  record_script "$1/../reproduction.py" "$case-$(basename "$1")" --sdk "openai-agents==$version"
+  mapfile -t words < <(results again "$1/manifest.json" "$case")
+  record_as "$name" "${words[@]}"
   if [ "$EXPECT" != committed ] || [ "$(wc -l <"$DIRECTORY/recordings.jsonl")" -eq "$before" ]; then return; fi
-  if [ "$(tail -n 1 "$DIRECTORY/recordings.jsonl" | field - evidence_id)" != "$committed" ]; then
-    failed "$case-$(basename "$1"): other evidence than the committed bundle's"
+  if [ "$(tail -n 1 "$DIRECTORY/recordings.jsonl" | results field - evidence_id)" != "$committed" ]; then
+    failed "$name: other evidence than the committed bundle's"
   fi
 }
 
@@ -102,15 +104,15 @@ else
     elif [ -d "$each" ]; then
       while IFS= read -r script; do
         # A bundle holds a copy of its script.
-        if [ ! -f "${script%/*}/manifest.json" ]; then record_script "$script" "$(name_of "$script")"; fi
+        if [ ! -f "${script%/*}/manifest.json" ]; then record_as "$(name_of "$script")" -- "$script"; fi
       done < <(find "$each" -name reproduction.py | sort)
     else
-      record_script "$each" "$(name_of "$each")"
+      record_as "$(name_of "$each")" -- "$each"
     fi
   done
 fi
 
-"$AGENTPROOF_HOME/venv/bin/python" "${BASH_SOURCE[0]%/*}/results.py" outputs "$DIRECTORY/recordings.jsonl" >>"$GITHUB_OUTPUT"
+results outputs "$DIRECTORY/recordings.jsonl" >>"$GITHUB_OUTPUT"
 
 if [ "$ATTEST" = true ]; then
   # The runner sets this where the job may ask for a token: never for a pull request from a fork.

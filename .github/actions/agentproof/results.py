@@ -1,7 +1,8 @@
 """Turns what agentproof prints as JSON into outputs of a step. Standard library alone.
 
-    results.py field FILE KEY.KEY     one value of a JSON file (- for standard input)
-    results.py outputs FILE           outputs for $GITHUB_OUTPUT, from lines of `record` or `compare`
+results.py field FILE KEY.KEY     one value of a JSON file (- for standard input)
+results.py again MANIFEST CASE    what `record` is given to record a bundle again, a word a line
+results.py outputs FILE           outputs for $GITHUB_OUTPUT, from lines of `record` or `compare`
 """
 
 import json
@@ -19,6 +20,8 @@ def main(arguments: list[str]) -> None:
         case ["field", file, path]:
             text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
             print(field(json.loads(text), path))
+        case ["again", file, case]:
+            print("\n".join(again(json.loads(Path(file).read_text("utf-8")), case)))
         case ["outputs", file]:
             lines = Path(file).read_text("utf-8").splitlines()
             print("\n".join(outputs([json.loads(line) for line in lines])))
@@ -34,6 +37,24 @@ def field(document: Shape, path: str) -> str:
     if not isinstance(value, str):
         raise SystemExit(f"{path} is no text")
     return value
+
+
+def again(manifest: Shape, case: str) -> Iterator[str]:
+    """Options, then the script, directory or tests, with arguments, after `--`."""
+    reproduction = manifest["reproduction"]
+    entry, arguments = reproduction["entry"], reproduction.get("arguments", [])
+    tests = [f"{case}/{test}" for test in reproduction.get("tests", [])]
+    words = [f"--with={each}" for each in reproduction.get("requires", [])]
+    words.append(f"--sdk={manifest['target']['name']}=={manifest['target']['version']}")
+    if tests:
+        words += ["--", *tests]
+    elif entry == "reproduction.py":
+        words += ["--", f"{case}/{entry}", *arguments]
+    else:
+        words += [f"--entry={entry}", "--", case, *arguments]
+    if any("\n" in word for word in words):
+        raise SystemExit(f"{case}: an argument holds a line break")
+    yield from words
 
 
 def outputs(reports: list[Shape]) -> Iterator[str]:
