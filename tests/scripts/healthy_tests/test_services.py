@@ -42,7 +42,9 @@ async def test_a_guardrail_trips(clerk):
     def check(context, agent, given):
         return GuardrailFunctionOutput(output_info=None, tripwire_triggered="gold" in str(given))
 
-    agent = clerk([say("fine")], input_guardrails=[InputGuardrail(guardrail_function=check)])
+    # The guardrail runs beside the model, which may have been asked by the time it trips.
+    turns = ([say("fine")], [say("too late")])
+    agent = clerk(*turns, input_guardrails=[InputGuardrail(guardrail_function=check)])
     assert (await Runner.run(agent, "silver")).final_output == "fine"
     with pytest.raises(InputGuardrailTripwireTriggered):
         await Runner.run(agent, "gold")
