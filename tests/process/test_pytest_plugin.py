@@ -58,8 +58,8 @@ def test_a_violation_on_the_target_fails_in_the_words_of_its_claims(
         [
             "*leak on 0.21.0*",
             "violated on openai-agents 0.20.0",
-            "approval-respected (as-written and streamed): tool pay ran for call_1; the resumed state S2 held no approval",
-            "state-integrity (as-written and streamed): S2 changed while only S1 was decided at /context/approvals/*",
+            "approval-respected (as-written and streamed): tool pay ran for call_1; the resumed state S2 *",
+            "state-integrity (as-written and streamed): S2 changed while only S1 was decided at /context/*",
         ]
     )
     assert asked == ["0.21.0", "0.21.0"]
