@@ -15,8 +15,8 @@ from . import _outcomes
 from ._markup import code, prose
 from ._text import one_line
 
-MAX_LENGTH = 900_000
-"""GitHub takes a step summary of 1 MiB."""
+MAX_BYTES = 400_000
+"""GitHub takes a step summary of 1 MiB, and a step may write two of these."""
 _MAX_LINES = 500
 _MAX_CLAIMS = 6
 _MAX_DIFFERENCES = 3
@@ -40,9 +40,10 @@ def render_summary(entries: Iterable[Entry]) -> str:
         if each.comparison is not None:
             lines += _comparison(each, each.comparison)
     text = "\n".join(lines).strip("\n") + "\n"
-    if len(text) <= MAX_LENGTH:
+    data = text.encode()
+    if len(data) <= MAX_BYTES:
         return text
-    whole = text[:MAX_LENGTH].rpartition("\n")[0]
+    whole = data[:MAX_BYTES].decode("utf-8", "ignore").rpartition("\n")[0]
     return f"{whole}\n\nThe rest is left out for its size.\n"
 
 

@@ -12,6 +12,7 @@ from agentproof._checks._any import check_any
 from agentproof._comparison import Attempt, Series, pack
 from agentproof.check import Reader, check_bundle
 from agentproof.models.comparison import Comparison
+from agentproof.report import summary
 from agentproof.report.summary import Entry, render_summary
 from agentproof.store import Bundle, zip_bytes
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
@@ -143,6 +144,14 @@ def entry_of_the_draft(name: str) -> Entry:
 
 
 def test_a_summary_stays_below_what_github_takes() -> None:
-    text = render_summary([Entry(f"{number:04}" + "x" * 200, REPORT) for number in range(9000)])
-    assert len(text) < 1_000_000
+    entries = [Entry(f"{number:04}" + "\N{SNOWMAN}" * 200, REPORT) for number in range(9000)]
+    text = render_summary(entries)
+    assert len(text.encode()) < 500_000
     assert "and 8500 more" in text
+
+
+def test_a_longer_one_is_cut_between_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MAX_BYTES", 700)
+    lines = render_summary([Entry("x", REPORT) for _ in range(20)]).splitlines()
+    assert lines[-1] == "The rest is left out for its size."
+    assert lines[-3] == lines[2]
