@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from agentproof.claims import AUTHORED
 from agentproof.models._wire import encode
 from tests import forge
 from tests.forge import Draft, Shape
@@ -89,7 +90,7 @@ def _invented_claim(draft: Draft) -> None:
         {
             "id": "ours",
             "kind": "tool-runs",
-            "version": 1,
+            "version": AUTHORED["tool-runs"].VERSION,
             "mode": "as-written",
             "arguments": {"tool": "pay", "times": 1},
             "status": "holds",

@@ -15,6 +15,7 @@ CHECKING = (
     "_checks/_members",
     "_checks/_reporting",
     "_checks/_signers",
+    "_folder",
     "_zip",
     "check",
     "judge",
