@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from ._secrets import Redactor
 from .errors import FormatError, RecorderError
 from .models._wire import Sha256, encode
 from .models.diff import diff
@@ -76,7 +77,7 @@ def canonicalise(
     streams: Mapping[Literal["stdout", "stderr"], Captured],
     paths: Mapping[str, str],
     shared_ids: frozenset[str],
-    redact: Callable[[str], str] | None = None,
+    redact: Redactor | None = None,
 ) -> Canonical:
     """The canonical trace of one run.
 
@@ -317,9 +318,7 @@ def _ports(events: Iterable[RawEvent]) -> frozenset[int]:
 class _Writer:
     """Turns raw events into the wire's shape, numbering what has to be numbered on the way."""
 
-    def __init__(
-        self, names: _Names, shared_ids: frozenset[str], redact: Callable[[str], str] | None
-    ) -> None:
+    def __init__(self, names: _Names, shared_ids: frozenset[str], redact: Redactor | None) -> None:
         self._names = names
         self._redact = redact
         self.states: dict[Sha256, bytes] = {}
@@ -353,13 +352,16 @@ class _Writer:
             return self._text(part)
         if isinstance(part, list):
             return [self._rewrite(item) for item in part]
-        if isinstance(part, dict):
-            if part.keys() == {"$label"}:
-                return self._label(str(part["$label"]))
-            if part.keys() == {"$state"}:
-                return self._state(part["$state"])
-            return {self._text(key): self._rewrite(item) for key, item in part.items()}
-        return part
+        return self._rewrite_object(part) if isinstance(part, dict) else part
+
+    def _rewrite_object(self, part: Mapping[str, Any]) -> Any:  # Any: JSON
+        if part.keys() == {"$label"}:
+            return self._label(str(part["$label"]))
+        if part.keys() == {"$state"}:
+            return self._state(part["$state"])
+        if self._redact is not None and part.keys() in ({"$bytes"}, {"$str"}):
+            return self._redact.in_value(part)
+        return {self._text(key): self._rewrite(item) for key, item in part.items()}
 
     def _label(self, raw: str) -> str:
         if raw not in self._labels:

@@ -21,7 +21,7 @@ from ._environment._wheels import WheelStore
 from ._files import read_bounded
 from ._isolation import _levels, _runner
 from ._isolation._control import read_reproduction_files
-from ._secrets import Wanted, find_secrets, host_secrets, patterns
+from ._secrets import Redactor, Wanted, find_secrets, host_secrets, patterns
 from .errors import CannotDoError, UsageError
 from .models.header import Header, read_header
 from .models.manifest import Isolation, Manifest
@@ -228,7 +228,9 @@ def refuse_secrets(assembled: Assembled, conditions: Conditions) -> None:
     ]
     seen = list(find_secrets(files, wanted=wanted))
     if seen:
-        places = "; ".join(f"{each.path}:{each.line} looks like {each.rule}" for each in seen[:5])
+        # A file's name may be one.
+        shown = Redactor(wanted)
+        places = "; ".join(f"{shown(each.path)}:{each.line} looks like {each.rule}" for each in seen[:5])
         more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
         raise CannotDoError(
             f"the recording holds what looks like a secret, so nothing was written: {places}{more}",

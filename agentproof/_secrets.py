@@ -1,13 +1,19 @@
 """Finds secrets before anything is written: token shapes, and the host's own key-like variables.
 
 A recording that holds one stops, unless the user asked for redaction. What is reported is where it
-is and which rule or variable it matches, never the text itself.
+is and which rule or variable it matches, never the text itself. Looked at are texts as they are, as they
+stand in JSON (also in JSON within JSON, as in a tool's arguments) and in URLs, and what our own values
+spell in another way (bytes, text that is not valid Unicode). Whatever a program encodes by itself, in
+base64 for instance, is not.
 """
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, quote_plus
 
 from .errors import UsageError
 
@@ -30,6 +36,8 @@ _SHAPE_IN_BYTES = re.compile(_SHAPE.pattern.encode())
 _NAMES = tuple(_SHAPES)
 _KEY_LIKE = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _MIN_VALUE = 16
+_NESTED = 3
+"""JSON within JSON within JSON: a tool's arguments in a body in an event."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +89,40 @@ def patterns(expressions: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 def find_secrets(files: Iterable[tuple[str, bytes]], *, wanted: Wanted) -> Iterator[Sighting]:
     """Yield every sighting in these files."""
     for path, data in files:
-        for match in _SHAPE_IN_BYTES.finditer(data):
-            yield Sighting(path, _line(data, match.start()), _NAMES[int(str(match.lastgroup)[1:])])
-        for name, value in wanted.values.items():
-            at = min((found for each in _spellings(value) if (found := data.find(each)) >= 0), default=None)
-            if at is not None:
-                yield Sighting(path, _line(data, at), f"the value of ${name}")
-        if wanted.patterns:
-            text = data.decode("utf-8", "surrogateescape")
-            for pattern in wanted.patterns:
-                for hit in pattern.finditer(text):
-                    line = text.count("\n", 0, hit.start()) + 1
-                    yield Sighting(path, line, "a --redact-pattern")
+        for rule, at in _found(data, wanted):
+            yield Sighting(path, _line(data, at), rule)
+        for at, hidden in _spelled_otherwise(data):
+            for rule, _ in _found(hidden, wanted):
+                yield Sighting(path, _line(data, at), rule)
+
+
+def _found(data: bytes, wanted: Wanted) -> Iterator[tuple[str, int]]:
+    """(rule, offset) of each secret."""
+    for match in _SHAPE_IN_BYTES.finditer(data):
+        yield _NAMES[int(str(match.lastgroup)[1:])], match.start()
+    for name, value in wanted.values.items():
+        places = [data.find(_encoded(each)) for each in _spellings(value)]
+        if at := [place for place in places if place >= 0]:
+            yield f"the value of ${name}", min(at)
+    if wanted.patterns:
+        text = data.decode("utf-8", "surrogateescape")
+        for pattern in wanted.patterns:
+            for hit in pattern.finditer(text):
+                yield "a --redact-pattern", len(_encoded(text[: hit.start()]))
+
+
+_OTHERWISE = re.compile(rb'"\$bytes":\s*"(?P<hex>[0-9a-f]*)"|"\$str":\s*\[(?P<points>[0-9,\s]*)\]')
+
+
+def _spelled_otherwise(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(offset, the bytes) of what values spell as hex digits or code points."""
+    for match in _OTHERWISE.finditer(data):
+        if match["points"] is None:
+            yield match.start(), bytes.fromhex(match["hex"].decode("ascii")[: len(match["hex"]) // 2 * 2])
+        else:
+            points = [int(point) for point in match["points"].split(b",") if point.strip()]
+            text = "".join(chr(point) for point in points if point <= sys.maxunicode)
+            yield match.start(), _encoded(text)
 
 
 class Redactor:
@@ -102,8 +132,9 @@ class Redactor:
         self.count = 0
         """How many were replaced."""
         self._seen: dict[str, str] = {}
-        values = sorted(wanted.values.values(), key=len, reverse=True)
-        named = [re.compile(re.escape(value)) for value in values]
+        self._secrets = {spelled: value for value in wanted.values.values() for spelled in _spellings(value)}
+        longest_first = sorted(self._secrets, key=lambda spelled: (-len(spelled), spelled))
+        named = [re.compile(re.escape(spelled)) for spelled in longest_first]
         self._patterns = (*named, _SHAPE, *wanted.patterns)
 
     def __call__(self, text: str) -> str:
@@ -112,16 +143,41 @@ class Redactor:
             text = pattern.sub(self._replace, text)
         return text
 
+    def in_value(self, value: Mapping[str, Any]) -> Any:  # Any: a value of ours
+        """A value of bytes or of broken text (`$bytes`, `$str`) without secrets; any other as it is."""
+        match value:
+            case {"$bytes": str(digits)}:
+                text = self(bytes.fromhex(digits).decode("utf-8", "surrogateescape"))
+                return {"$bytes": text.encode("utf-8", "surrogateescape").hex()}
+            case {"$str": list(points)}:
+                text = self("".join(map(chr, points)))
+                is_broken = any(0xD800 <= ord(letter) <= 0xDFFF for letter in text)
+                return {"$str": [ord(letter) for letter in text]} if is_broken else text
+        return value
+
     def _replace(self, match: re.Match[str]) -> str:
         self.count += 1
-        found = match.group(0)
+        found = self._secrets.get(match.group(0), match.group(0))
         return self._seen.setdefault(found, f"<redacted-{len(self._seen) + 1}>")
 
 
-def _spellings(value: str) -> tuple[bytes, bytes]:
-    """A value as it is, and as it stands in JSON."""
-    escaped = json.dumps(value, ensure_ascii=False)[1:-1]
-    return value.encode("utf-8", "surrogateescape"), escaped.encode("utf-8", "surrogateescape")
+def _spellings(value: str) -> tuple[str, ...]:
+    """A value as it is, as it stands in JSON, in JSON within JSON and so on, and in a URL."""
+    quoted = [each(value, safe="", errors="surrogateescape") for each in (quote, quote_plus)]
+    found = [value, *quoted]
+    for ascii_only in (False, True):
+        spelled = value
+        for _ in range(_NESTED):
+            spelled = json.dumps(spelled, ensure_ascii=ascii_only)[1:-1]
+            found.append(spelled)
+    return tuple(dict.fromkeys(found))
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")  # as the operating system gave it
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")  # a text of the script's that is not valid
 
 
 def _line(data: bytes, at: int) -> int:

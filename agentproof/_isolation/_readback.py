@@ -24,6 +24,8 @@ Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_mem
 MAX_EVENT_BYTES: Final = 64 * 2**20
 """All events of one mode of one run."""
 _MAX_END_BYTES = 8 * 2**20
+_LAST_LINE = 2**12
+"""Where the end of a stream that is cut off is looked for; of a longer line the beginning is kept."""
 _JSONL = re.compile(r"^(?P<mode>as-written|streamed)(?:\.(?P<child>[0-9]{1,6}))?\.jsonl$", re.ASCII)
 
 
@@ -132,12 +134,17 @@ def read_mode(
 
 
 def captured(control: Path, name: str, *, kept: int, most: int) -> Captured:
-    """The first `kept` bytes of a stream's file, of `most` at the most; an absent one is an empty stream.
+    """The first `kept` bytes of a stream's file, of `most` at the most, up to the end of a line.
+
+    An absent file is an empty stream.
 
     Raises:
         RecorderError: the file is of another kind.
     """
     data, size = read_member(control, name, limit=kept) or (b"", 0)
+    if size > len(data):
+        # Half a line may hold half a secret, which nobody recognises.
+        data = data[: data.rfind(b"\n", max(0, len(data) - _LAST_LINE)) + 1] or data
     return Captured(data=data, size=min(size, most), truncated=size > len(data))
 
 

@@ -1,5 +1,8 @@
 """Secrets are named by place and rule, never by their text."""
 
+import json
+from urllib.parse import quote, quote_plus
+
 import pytest
 
 from agentproof._secrets import Redactor, Wanted, find_secrets, host_secrets, patterns
@@ -45,6 +48,58 @@ def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
     for data in (as_text, as_json):
         (seen,) = find_secrets([("s.json", data)], wanted=Wanted(secrets))
         assert seen.rule == "the value of $SERVICE_TOKEN"
+
+
+SPELLED = 'a "quoted" secrét/with + all'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SPELLED.encode(),
+        json.dumps({"a": SPELLED}).encode(),
+        json.dumps({"a": SPELLED}, ensure_ascii=False).encode(),
+        json.dumps({"body": json.dumps({"arguments": json.dumps({"key": SPELLED})})}).encode(),
+        f"https://host.invalid/?token={quote(SPELLED, safe='')}".encode(),
+        f"token={quote_plus(SPELLED)}".encode(),
+        json.dumps({"$bytes": (b"\xff" + SPELLED.encode() + b"\0").hex()}, indent=2).encode(),
+        json.dumps({"$str": [0xD800, *map(ord, SPELLED)]}, indent=2).encode(),
+    ],
+    ids=["plain", "ascii", "json", "nested", "url", "form", "bytes", "broken text"],
+)
+def test_a_value_is_found_however_it_is_spelled(data: bytes) -> None:
+    wanted = Wanted({"SERVICE_TOKEN": SPELLED})
+    assert [seen.rule for seen in find_secrets([("a", data)], wanted=wanted)] == [
+        "the value of $SERVICE_TOKEN"
+    ]
+    if b"$" not in data:
+        redacted = Redactor(wanted)(data.decode()).encode()
+        assert b"<redacted-1>" in redacted
+        assert list(find_secrets([("a", redacted)], wanted=wanted)) == []
+
+
+def test_spellings_of_one_secret_are_redacted_alike() -> None:
+    redact = Redactor(Wanted({"SERVICE_TOKEN": SPELLED}))
+    assert redact(f"{SPELLED} {json.dumps(SPELLED)} {quote(SPELLED, safe='')}") == (
+        '<redacted-1> "<redacted-1>" <redacted-1>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"$bytes": (b"\xff" + SPELLED.encode()).hex()}, {"$bytes": b"\xff<redacted-1>".hex()}),
+        ({"$str": [0xD800, *map(ord, SPELLED)]}, {"$str": [0xD800, *map(ord, "<redacted-1>")]}),
+        ({"$float": "0.7"}, {"$float": "0.7"}),
+    ],
+)
+def test_redaction_keeps_the_form_of_a_value(value: dict[str, object], expected: object) -> None:
+    assert Redactor(Wanted({"SERVICE_TOKEN": SPELLED})).in_value(value) == expected
+
+
+def test_a_text_that_is_valid_without_its_secret_is_written_as_one() -> None:
+    redact = Redactor(Wanted({}, patterns([r"\ud800secret"])))
+    assert redact.in_value({"$str": list(map(ord, "a \ud800secret"))}) == "a <redacted-1>"
 
 
 def test_redaction_keeps_equality_visible_and_counts() -> None:
