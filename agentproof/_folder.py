@@ -8,6 +8,7 @@
    counts is its bytes, which are read once and never written.
 """
 
+import itertools
 import os
 import re
 import stat
@@ -15,14 +16,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ._limits import MAX_ATTESTATIONS, MAX_BUNDLE_BYTES, MAX_MEMBER_BYTES, MAX_MEMBERS, MAX_PATH_DEPTH
+from ._limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_MEMBER_BYTES, MAX_PATH_DEPTH
 from .errors import BundleError, CannotDoError
 from .models._wire import MEMBER_PATH
 
 _PATH = re.compile(MEMBER_PATH)
 _MAX_PATH = 240
-# A segment that ends in a dot, or that has a name that Windows gives to a device, with any suffix.
-_UNSAFE = re.compile(r"\.(?:/|\Z)|(?:\A|/)(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:[./]|\Z)", re.IGNORECASE)
+# A segment that ends in a dot; that Windows has as a device, with any suffix; or as a short name of another
+# file, such as `MANIFE~1.JSO`.
+_UNSAFE = re.compile(
+    r"\.(?:/|\Z)|(?:\A|/)(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:[./]|\Z)"
+    r"|(?:\A|/)[^/.]{1,6}~[0-9]{1,6}(?:\.[^/.]{0,3})?(?:/|\Z)",
+    re.IGNORECASE,
+)
 _MAY_BE_EMPTY = "attestations/"
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -54,6 +60,10 @@ def read_folder(root: Path) -> Iterator[tuple[str, bytes]]:
         yield from folder.files(top, str(root), "", MAX_PATH_DEPTH)
 
 
+def _too_many() -> BundleError:
+    return BundleError("too_many", f"more than {MAX_FILES} files in a directory")
+
+
 class _Folder:
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -63,7 +73,9 @@ class _Folder:
     def files(self, held: int | None, place: str, prefix: str, depth: int) -> Iterator[tuple[str, bytes]]:
         """The files below a directory, which is held open or, where that cannot be, at `place`."""
         with self._refusals(prefix), os.scandir(place if held is None else held) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+            entries = sorted(itertools.islice(found, MAX_FILES + 1), key=lambda entry: entry.name)
+        if len(entries) > MAX_FILES:
+            raise _too_many()
         for entry in entries:
             relative = prefix + entry.name
             name = entry.name if held is not None else os.path.join(place, entry.name)
@@ -99,8 +111,8 @@ class _Folder:
 
     def _read(self, name: str, held: int | None, relative: str) -> bytes:
         self._count += 1
-        if self._count > MAX_MEMBERS + MAX_ATTESTATIONS + 1:
-            raise BundleError("too_many", f"more than {MAX_MEMBERS} files")
+        if self._count > MAX_FILES:
+            raise _too_many()
         limit = min(self._left, MAX_MEMBER_BYTES)
         with self._refusals(relative), open(os.open(name, _FILE, dir_fd=held), "rb") as stream:
             about = os.fstat(stream.fileno())

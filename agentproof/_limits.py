@@ -5,6 +5,9 @@ attachments of up to 25 MB.
 """
 
 MAX_MEMBERS = 4096
+MAX_ATTESTATIONS = 64
+MAX_FILES = MAX_MEMBERS + MAX_ATTESTATIONS + 1
+"""Of a bundle: members, attestations, manifest."""
 MAX_PATH_DEPTH = 8
 """Directories below a bundle's own."""
 MAX_MEMBER_BYTES = 24 * 2**20
@@ -17,7 +20,6 @@ MAX_LINES = 200_000
 bounds what a parser builds from it."""
 MAX_KEYS = 10_000
 """Keys of one object; each unknown one is an error to be held until all are found."""
-MAX_ATTESTATIONS = 64
 MAX_ATTESTATION_BYTES = 2**18
 MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20

@@ -7,7 +7,9 @@ A bundle's zip is written as follows, and nothing else is accepted:
 
 `read_stored` compares every header with the one it would write, so it needs no second parser's
 opinion about a name or a length. `WheelFile` reads what build tools write: deflated members, extra
-fields; each header is held to its central one and every size is capped before it is inflated.
+fields; each header is held to its central one and every size is capped before it is inflated. Installers
+read a wheel by its central directory or, as it streams in, by its records: both must find the same, so
+that the records lie one behind the other, and a name is read in one way only.
 """
 
 import io
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from ._digests import crc32
-from ._limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
+from ._limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
 from .errors import BundleError
 
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -30,7 +32,11 @@ _DATE = (0 << 9) | (1 << 5) | 1
 _ATTRIBUTES = 0o100644 << 16
 _MAX_NAME = 240
 
-_ENCRYPTED, _DESCRIPTOR = 0x1, 0x8
+_ENCRYPTED, _DESCRIPTOR, _UTF8 = 0x1, 0x8, 0x800
+_DESCRIPTOR_SIZES = (12, 16)
+"""Without its optional signature, and with it."""
+_OTHER_NAME = 0x7075
+"""Info-ZIP's extra field of another name, which some readers follow."""
 _STORED, _DEFLATED = 0, 8
 _CHUNK = 2**20
 
@@ -99,7 +105,7 @@ def read_stored(stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
         fields = _LOCAL.unpack(header)
         size, length = fields[7], fields[9]
         _explain_record(fields, offset)
-        if length > _MAX_NAME or len(entries) >= MAX_MEMBERS or offset + size > MAX_BUNDLE_BYTES:
+        if length > _MAX_NAME or len(entries) >= MAX_FILES or offset + size > MAX_BUNDLE_BYTES:
             raise BundleError("too_large", f"the record at byte {offset} is over a limit of the format")
         name, data = stream.read(length), stream.read(size)
         if len(name) < length or len(data) < size:
@@ -214,11 +220,13 @@ class WheelFile:
         if count > MAX_WHEEL_FILES:
             raise self._wrong(f"{count} files are over the limit of {MAX_WHEEL_FILES}")
         entries: dict[str, _Entry] = {}
+        spans: list[tuple[int, tuple[int, ...]]] = []
         total, where = 0, start
         for _ in range(count):
             if where + _CENTRAL.size > at or data[where : where + 4] != _CENTRAL_SIGN:
                 raise self._wrong(f"no central record at byte {where}")
             name, entry, step = self._read_central(where)
+            spans.append((entry.offset, self._ends(entry)))
             where += step
             if name.endswith("/") and entry.size == 0:
                 continue
@@ -230,7 +238,18 @@ class WheelFile:
             entries[name] = entry
         if where != at:
             raise self._wrong("its central directory has another length than stated")
+        ends: tuple[int, ...] = (0,)
+        for offset, following in [*sorted(spans), (start, ())]:
+            if offset not in ends:
+                raise self._wrong(f"bytes before byte {offset} that are in no file of its directory")
+            ends = following
         return entries
+
+    def _ends(self, entry: _Entry) -> tuple[int, ...]:
+        """Where the next record may begin."""
+        local = _LOCAL.unpack_from(self._data, entry.offset)
+        end = entry.offset + _LOCAL.size + local[9] + local[10] + entry.packed
+        return tuple(end + size for size in _DESCRIPTOR_SIZES) if local[2] & _DESCRIPTOR else (end,)
 
     def _read_central(self, where: int) -> tuple[str, _Entry, int]:
         fields = _CENTRAL.unpack_from(self._data, where)
@@ -248,12 +267,25 @@ class WheelFile:
         stated = (0, 0, 0) if local[2] & _DESCRIPTOR else (crc, packed, size)
         if tuple(local[6:9]) not in (stated, (crc, packed, size)):
             raise self._wrong(f"{raw!r} has another size in its own record")
+        if min(raw, default=0) < 0x20 or (not raw.isascii() and not flags & local[2] & _UTF8):
+            raise self._wrong(f"{raw!r} is no name that every reader reads in one way")
         try:
             name = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise self._wrong(f"{raw!r} is not UTF-8") from error
+        if self._has_other_name(where + _CENTRAL.size + name_length, extra):
+            raise self._wrong(f"{raw!r} has another name in an extra field")
         step = _CENTRAL.size + name_length + extra + comment
         return name, _Entry(method, crc, packed, size, offset), step
+
+    def _has_other_name(self, at: int, length: int) -> bool:
+        end = at + length
+        while at + 4 <= end:
+            kind, size = struct.unpack_from("<HH", self._data, at)
+            if kind == _OTHER_NAME:
+                return True
+            at += 4 + size
+        return False
 
     def _wrong(self, what: str) -> BundleError:
         return BundleError("bad_wheel", what, path=self._path)

@@ -1,7 +1,9 @@
 """A wheel against itself, modules against a wheel, and a target against the reader's own sources."""
 
 import io
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,6 +127,76 @@ def test_a_name_in_a_wheel_is_the_same_in_both_of_its_records() -> None:
     at = forge.WHEEL.index(b"agents/run.py")
     raw = forge.WHEEL[:at] + b"agents/RUN.py" + forge.WHEEL[at + 13 :]
     assert "another name" in str(_wrong(raw))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("agents/run.py\0.txt", None),
+        ("agents/\x1b[2J.py", None),
+        # Without this flag the bytes of a name are those of another code page.
+        ("agents/é.py", 0),
+    ],
+)
+def test_a_name_that_readers_read_differently_is_refused(name: str, flags: int | None) -> None:
+    raw = bytearray(forge.wheel({"agents/xxxxxxxxxxxxxxxx.py": b""}))
+    spelled = name.encode().ljust(len("agents/xxxxxxxxxxxxxxxx.py"), b"x")
+    raw = raw.replace(b"agents/xxxxxxxxxxxxxxxx.py", spelled)
+    if flags is not None:
+        assert struct.unpack_from("<H", raw, 6)[0] == flags
+    assert "reads in one way" in str(_wrong(bytes(raw)))
+
+
+def test_a_record_that_only_a_stream_reader_finds_is_refused() -> None:
+    out = io.BytesIO(forge.WHEEL)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("agents/evil.py", b"import os")
+        del archive.filelist[-1]
+    assert "in no file of its directory" in str(_wrong(out.getvalue()))
+    assert "in no file of its directory" in str(_wrong(_moved(forge.WHEEL, by=b"#!/bin/sh\n")))
+
+
+def _moved(raw: bytes, *, by: bytes) -> bytes:
+    """The wheel behind some bytes, with every offset moved by as many."""
+    end = struct.Struct("<4s4H2IH")
+    fields = list(end.unpack_from(raw, len(raw) - end.size))
+    at, moved = fields[6], bytearray(raw)
+    for _ in range(fields[4]):
+        name, extra, comment = struct.unpack_from("<3H", raw, at + 28)
+        (offset,) = struct.unpack_from("<I", raw, at + 42)
+        struct.pack_into("<I", moved, at + 42, offset + len(by))
+        at += 46 + name + extra + comment
+    fields[6] += len(by)
+    end.pack_into(moved, len(raw) - end.size, *fields)
+    return by + bytes(moved)
+
+
+def test_a_wheel_that_was_written_to_a_pipe_is_read() -> None:
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+        def seek(self, *_: int) -> int:
+            raise io.UnsupportedOperation("seek")
+
+        def tell(self) -> int:
+            raise io.UnsupportedOperation("tell")
+
+    out = Pipe()
+    with zipfile.ZipFile(io.BytesIO(forge.WHEEL)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    assert read_wheel(out.getvalue(), NAME).installed == WHEEL.installed
+
+
+def test_another_name_in_an_extra_field_is_refused() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        info = zipfile.ZipInfo("agents/run.py")
+        info.extra = struct.pack("<HHBI", 0x7075, 5 + 7, 1, zlib.crc32(b"agents/run.py")) + b"evil.py"
+        archive.writestr(info, b"")
+    with pytest.raises(BundleError, match="another name in an extra field"):
+        WheelFile(out.getvalue(), path=NAME)
 
 
 def test_a_member_that_inflates_to_more_than_stated_is_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from agentproof import _folder, store
 from agentproof._folder import read_folder
-from agentproof._limits import MAX_BUNDLE_BYTES, MAX_PATH_DEPTH
+from agentproof._limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_PATH_DEPTH
 from agentproof._zip import stored_zip
 from agentproof.errors import BundleError, CannotDoError, UsageError
 from agentproof.store import Bundle, from_zip_bytes, read_bundle, write_directory, zip_bytes
@@ -225,6 +225,24 @@ def test_a_file_over_the_cap_is_refused_unread(tmp_path: Path) -> None:
     with pytest.raises(BundleError) as caught:
         read_bundle(path)
     assert caught.value.reason == "too_large"
+
+
+def test_a_directory_of_too_many_files_is_refused_before_they_are_listed(tmp_path: Path) -> None:
+    write_directory(BUNDLE, tmp_path / "b")
+    for number in range(MAX_FILES + 1):
+        (tmp_path / "b" / "traces" / f"{number}").touch()
+    with pytest.raises(BundleError) as caught:
+        read_bundle(tmp_path / "b")
+    assert caught.value.reason == "too_many"
+
+
+@pytest.mark.parametrize("name", ["MANIFE~1.JSO", "traces~2/x.py", "a/b~10.p"])
+def test_a_short_name_that_windows_gives_to_another_file_is_refused(name: str) -> None:
+    assert _refused(_zip_of({name: b"", "manifest.json": b"{}"})).reason == "unsafe_path"
+
+
+def test_a_tilde_is_no_short_name_elsewhere() -> None:
+    assert all(_folder.is_safe_path(name) for name in ("a~", "~1/x", "case~1-old.py", "longername~1.json"))
 
 
 def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path) -> None:
