@@ -8,6 +8,11 @@ from . import _scratch
 from .errors import CannotDoError, UsageError
 
 
+def shown(path: Path | str) -> str:
+    """A path as a text: a byte that belongs to no letter is written as an escape, and it has an end."""
+    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")[:4000]
+
+
 def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
     """Read a regular file of at most `limit` bytes.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ._checks._any import check_any
 from .check import Reader
+from .errors import CannotDoError
 from .models.report import Report
 from .store import Shelf, shelf_of
 
@@ -39,7 +40,7 @@ def check_many(paths: Sequence[Path], *, reader: Reader, workers: int | None = N
 
     Raises:
         UsageError: a path is not there.
-        CannotDoError: the operating system refuses to read one.
+        CannotDoError: the operating system refuses to read one, or ends a process that checks.
     """
     checker = Checker(reader)
     wanted = workers if workers is not None else _processors()
@@ -48,10 +49,16 @@ def check_many(paths: Sequence[Path], *, reader: Reader, workers: int | None = N
         return
     import multiprocessing  # noqa: PLC0415 (15 ms, for many only)
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
 
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(wanted, context, initializer=_inherit, initargs=(checker,)) as pool:
-        yield from pool.map(_check, paths, chunksize=_CHUNK)
+    try:
+        with ProcessPoolExecutor(wanted, context, initializer=_inherit, initargs=(checker,)) as pool:
+            yield from pool.map(_check, paths, chunksize=_CHUNK)
+    except BrokenProcessPool as error:
+        raise CannotDoError(
+            "a process that checks bundles was killed", hint="for want of memory? check fewer at once"
+        ) from error
 
 
 def _processors() -> int:

@@ -222,9 +222,14 @@ def _shows(report: Report) -> str:
     return f"shows {len(violated)} violation{plural} ({', '.join(violated)})"
 
 
+def json_line(shape: object) -> str:
+    """A document on one line, in ASCII: what else ends a line, or moves a terminal's cursor, is escaped."""
+    return json.dumps(shape, sort_keys=True)
+
+
 def report_json(report: Report) -> str:
     """One line of JSON."""
-    return json.dumps(report.to_shape(), sort_keys=True, ensure_ascii=False)
+    return json_line(report.to_shape())
 
 
 def recorded_json(report: Report, *, directory: Path | None, archive: Path | None) -> str:
@@ -234,7 +239,7 @@ def recorded_json(report: Report, *, directory: Path | None, archive: Path | Non
         "bundle": str(directory) if directory is not None else None,
         "artifact": str(archive) if archive is not None else None,
     }
-    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+    return json_line(shape)
 
 
 def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ._render import printable, render_judgement
+from ._render import json_line, printable, render_judgement
 from .bisect import Bisected, Point
 from .judge import explain_reason
 from .matrix import Finished
@@ -62,7 +62,7 @@ def replayed_json(replayed: Replayed, *, path: str) -> str:
         "environment": list(replayed.environment),
         "differences": [each.to_shape() for each in replayed.differences],
     }
-    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+    return json_line(shape)
 
 
 def render_differences(differences: Iterable[TraceDifference], *, limit: int, more: int = 0) -> Iterator[str]:
@@ -209,7 +209,7 @@ def comparison_json(comparison: Comparison, *, bundle_id: str, written: Path | N
         "artifact": str(written) if written is not None else None,
     }
     del shape["members"]
-    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+    return json_line(shape)
 
 
 _STATES: dict[str, dict[str, Any]] = {  # Any: click's styles
@@ -262,7 +262,7 @@ def bisected_json(bisected: Bisected, *, written: Path | None) -> str:
         "recordings": bisected.recordings,
         "artifact": str(written) if written is not None else None,
     }
-    return json.dumps(shape, sort_keys=True, ensure_ascii=False)
+    return json_line(shape)
 
 
 def render_matrix(finished: Finished) -> Iterator[str]:

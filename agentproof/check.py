@@ -46,6 +46,7 @@ from ._checks._reporting import (
     unreadable,
     verdict_of,
 )
+from ._files import shown
 from ._limits import MAX_KEPT_JUDGEMENTS
 from ._memo import Memo
 from .errors import BundleError, Exit
@@ -112,8 +113,8 @@ def check_path(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None
     try:
         bundle = read_bundle(path, wheels=wheels)
     except BundleError as error:
-        return Checked(unreadable(error, str(path)))
-    return check_bundle(bundle, reader=reader, label=str(path), authored=content.authored_beside(path))
+        return Checked(unreadable(error, shown(path)))
+    return check_bundle(bundle, reader=reader, label=shown(path), authored=content.authored_beside(path))
 
 
 def check_bundle(

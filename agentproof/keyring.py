@@ -7,7 +7,7 @@
 
 from pathlib import Path
 
-from ._files import read_bounded, write_atomic
+from ._files import read_bounded, shown, write_atomic
 from ._limits import MAX_TRUST_BYTES
 from .errors import TrustError
 from .signing import (
@@ -63,7 +63,7 @@ def listed() -> tuple[TrustedKey, ...]:
     """
     path = _allowed_signers()
     text = _read(path)
-    return parse_trust(text, source=str(path)).keys if text.strip() else ()
+    return parse_trust(text, source=shown(path)).keys if text.strip() else ()
 
 
 def add(keys: Trust, *, principal: str) -> list[TrustedKey]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ._digests import sha256
-from ._files import read_bounded
+from ._files import read_bounded, shown
 from ._limits import MAX_WHEEL_BYTES, MAX_WHEEL_TEXT
 from ._zip import WheelFile
 from .errors import BundleError, UsageError
@@ -306,7 +306,7 @@ def read_held_wheel(path: Path) -> HeldWheel:
     """
     data = read_bounded(path, limit=MAX_WHEEL_BYTES, what="wheel")
     try:
-        return HeldWheel(str(path), data, read_wheel(data, path.name))
+        return HeldWheel(shown(path), data, read_wheel(data, path.name))
     except BundleError as error:
         raise UsageError(f"{path} is no wheel that agrees with itself: {error}") from error
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ._files import read_bounded
+from ._files import read_bounded, shown
 from ._limits import MAX_TRUST_BYTES
 from .errors import TrustError
 from .models.statement import Role
@@ -120,7 +120,7 @@ def read_trust(path: Path, *, principal: str | None = None) -> Trust:
         TrustError: a line that cannot be understood, or no Ed25519 key at all.
     """
     return parse_trust(
-        read_bounded(path, limit=MAX_TRUST_BYTES, what="trust file"), source=str(path), principal=principal
+        read_bounded(path, limit=MAX_TRUST_BYTES, what="trust file"), source=shown(path), principal=principal
     )
 
 
@@ -290,7 +290,7 @@ def read_revoked(path: Path) -> Trust:
     """
     data = read_bounded(path, limit=MAX_TRUST_BYTES, what="file of revoked keys")
     revoked = set()
-    for number, line in _lines(_without_pem(data, str(path)), str(path)):
+    for number, line in _lines(_without_pem(data, shown(path)), shown(path)):
         where = f"{path}:{number}"
         first = line.split(None, 1)[0]
         if _FINGERPRINT.fullmatch(first):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from .._files import shown
 from ..check import Checked, Reader, check_path
 from ..store import Shelf
 from ._members import is_comparison
@@ -19,4 +20,4 @@ def check_any(path: Path, *, reader: Reader, wheels: Path | Shelf | None = None)
         return checked
     from ._comparisons import report_comparison  # noqa: PLC0415 (8 ms, for comparisons only)
 
-    return report_comparison(checked.bundle, reader=reader, label=str(path))
+    return report_comparison(checked.bundle, reader=reader, label=shown(path))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._files import shown
 from .._limits import MAX_TREE_FILES, MAX_WHEEL_UNPACKED
 from .._tree import EXECUTABLE, FILE, Blob, object_id
 from .._zip import WheelFile
@@ -80,7 +81,7 @@ def directory_tree(root: Path, *, label: str | None = None) -> Tree:
         data = _read(root / path)
         return None if data is None else _sha256(data)
 
-    return Tree(label or str(root), paths, identity, _sha256)
+    return Tree(shown(label or root), paths, identity, _sha256)
 
 
 def compare_tree(wheel: bytes, file_name: str, tree: Tree, *, loaded: Collection[str]) -> TreeComparison:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._files import read_bounded
+from .._files import read_bounded, shown
 from .._limits import MAX_LOCK_BYTES
 from ..errors import UsageError
 from ..source import KnownLock, Pin, normalise
@@ -40,7 +40,7 @@ def read_known(path: Path) -> KnownLock:
             hint="give uv.lock, pylock.toml, or requirements.txt with hashes "
             "(`uv export`, `pip-compile --generate-hashes`)",
         )
-    return KnownLock(str(path), pins)
+    return KnownLock(shown(path), pins)
 
 
 def _of_toml(text: str, path: Path) -> Iterator[Pin]:

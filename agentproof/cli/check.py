@@ -112,6 +112,7 @@ def check_current_bundle(
     5 UNTRUSTED or INVALID, 3 STALE; of several bundles the worst counts.
     """
     from .. import _render
+    from .._files import shown
     from .._many import check_many
     from ..check import exit_code
     from ..errors import Exit, UsageError
@@ -141,7 +142,7 @@ def check_current_bundle(
             click.echo(_render.report_json(report))
             continue
         if len(found) > 1:
-            click.echo(click.style(str(path), bold=True))
+            click.echo(click.style(_render.printable(shown(path)), bold=True))
         for line in _render.render_report(report, verbose=verbose, quiet=quiet):
             click.echo(line)
     if len(reports) > 1 and not as_json:

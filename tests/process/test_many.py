@@ -1,13 +1,16 @@
 """Many bundles in one go: in order, each with its own report, whichever process made it."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from agentproof._files import read_bounded
-from agentproof._many import FEW, check_many
+from agentproof._many import FEW, Checker, check_many
 from agentproof.check import Reader
-from agentproof.errors import UsageError
+from agentproof.errors import CannotDoError, UsageError
+from agentproof.models.report import Report
 from agentproof.store import write_directory, zip_bytes
 from tests import forge
 
@@ -35,6 +38,31 @@ def test_reports_come_in_order_with_one_or_several_workers(tmp_path: Path, worke
 def test_a_path_that_is_not_there_is_an_error_and_no_report(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         list(check_many([tmp_path / "absent"], reader=READER))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_name_that_is_no_text_spoils_no_report(tmp_path: Path, workers: int) -> None:
+    paths = _bundles(tmp_path, FEW)
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.agentproof.zip"))
+    try:
+        odd.write_bytes(zip_bytes(forge.draft().seal()))
+    except OSError:
+        pytest.skip("this file system has text for names")
+    reports = list(check_many([*paths, odd], reader=READER, workers=workers))
+    assert len(reports) == FEW + 1
+    assert (reports[-1].bundle, reports[-1].status) == (f"{tmp_path}/\\udcff.agentproof.zip", "CURRENT")
+
+
+def test_a_worker_that_is_killed_ends_the_check_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_checker: Checker, _path: Path) -> Report:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    monkeypatch.setattr(Checker, "__call__", kill)
+    with pytest.raises(CannotDoError, match="was killed"):
+        list(check_many(_bundles(tmp_path, FEW), reader=READER, workers=2))
 
 
 def test_bundles_of_a_store_share_their_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The command in a real terminal and in a real shell: colours, completion, mistyped words."""
 
+import json
 import os
 import pty
 import shutil
@@ -54,6 +55,17 @@ def in_a_terminal(*arguments: str, **environment: str) -> str:
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments, prog_name="agentproof")
+
+
+def test_a_file_name_cannot_move_the_cursor_or_end_a_line(tmp_path: Path) -> None:
+    for name in ("a\x1b[31mb\u202ec", "d\u2028e\u0085f", "g\nh", "i\x9b2Jj"):
+        (tmp_path / f"{name}.agentproof.zip").write_bytes(zip_bytes(draft().seal()))
+    shown = in_a_terminal("check-current-bundle", str(tmp_path), NO_COLOR="1")
+    assert not {letter for letter in shown if not letter.isprintable()} - {"\r", "\n"}
+    assert "g\\u000ah" in shown
+    lines = run("check-current-bundle", str(tmp_path), "--json").stdout.split("\n")
+    assert all(line.isascii() for line in lines)
+    assert len({json.loads(line)["bundle"] for line in lines if line}) == 5
 
 
 # Colours
