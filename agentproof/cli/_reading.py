@@ -26,7 +26,7 @@ def read_story(path: Path, *, reader: Reader) -> Story:
         UsageError: there is no bundle at `path`, or several.
         BundleError: it is INVALID.
     """
-    from ..check import check_path
+    from ..check import check_bundle, check_path
     from ..report._story import tell
     from ..store import shelf_of
 
@@ -34,10 +34,11 @@ def read_story(path: Path, *, reader: Reader) -> Story:
     shelf = shelf_of(place)
     checked = check_path(place, reader=reader, wheels=shelf)
     refuse_comparison(checked.bundle, path)
-    if checked.status == "UNTRUSTED":
+    if checked.status == "UNTRUSTED" and checked.bundle is not None:
         # The check stops at the signature; what it was to judge is judged without trust in anybody.
-        told = checked.report
-        return tell(check_path(place, reader=_trusting_nobody(reader), wheels=shelf), as_shown=told)
+        # Of the bytes that were read: what lies there may be another bundle by now.
+        again = check_bundle(checked.bundle, reader=_trusting_nobody(reader), label=checked.report.bundle)
+        return tell(again, as_shown=checked.report)
     return tell(checked)
 
 

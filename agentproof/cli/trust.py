@@ -76,23 +76,23 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     from .._files import write_atomic
     from ..check import Reader, check_path
     from ..errors import BundleError
-    from ..store import Bundle, read_bundle, shelf_of, write_directory, zip_bytes
+    from ..store import Bundle, shelf_of, write_directory, zip_bytes
 
     signer = chosen_key(key, passphrase_env=passphrase_env)
     shelf = shelf_of(bundle)
-    report = check_path(bundle, reader=Reader(), wheels=shelf).report
-    if report.status == "INVALID":
-        failed = next(check for check in report.checks if check.status == "failed")
+    checked = check_path(bundle, reader=Reader(), wheels=shelf)
+    held = checked.bundle  # what was checked is signed, and nothing is read again
+    if held is None or checked.status == "INVALID":
+        failed = next(check for check in checked.report.checks if check.status == "failed")
         raise BundleError(
             failed.reason or "invalid",
             f"not signed, because it is INVALID: {failed.detail}",
             path=str(bundle),
         )
-    held = read_bundle(bundle, wheels=shelf)
     name, envelope = signing.attest_endorsed(held.manifest, signer)
     signed = Bundle(held.manifest, held.members, {**held.attestations, name: envelope})
     if bundle.is_dir():
         write_directory(signed, bundle, wheels=shelf)
     else:
         write_atomic(bundle, zip_bytes(signed))
-    click.echo(f"endorsed {report.bundle_id} as {signer.public.fingerprint}")
+    click.echo(f"endorsed {checked.report.bundle_id} as {signer.public.fingerprint}")

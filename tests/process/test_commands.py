@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from agentproof import check as checking
 from agentproof import record as recording
 from agentproof._comparison import Attempt, Series, pack
+from agentproof.check import Checked, Reader
 from agentproof.cli import cli
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
-from agentproof.store import bundle_id, read_bundle, write_directory, zip_bytes
+from agentproof.store import Bundle, Shelf, bundle_id, read_bundle, write_directory, zip_bytes
 from tests.forge import REPORTER, STRANGER, WHEEL, WHEEL_NAME, draft, name_of
 
 
@@ -277,3 +279,38 @@ def test_a_path_that_the_system_refuses_is_named_and_is_no_bug_of_ours(arguments
     assert refused.exit_code in (2, 4), refused.stderr
     assert "xxxxxxxx" in refused.stderr
     assert "bug in agentproof" not in refused.stderr
+
+
+# What is checked is what is used
+
+
+def _exchange_after_the_check(monkeypatch: pytest.MonkeyPatch, path: Path, by: Bundle) -> None:
+    real = checking.check_path
+
+    def check_path(place: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
+        checked = real(place, reader=reader, wheels=wheels)
+        path.write_bytes(zip_bytes(by))
+        return checked
+
+    monkeypatch.setattr(checking, "check_path", check_path)
+
+
+def test_what_was_checked_is_signed_whatever_lies_there_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.agentproof.zip"
+    _exchange_after_the_check(monkeypatch, path, draft(holds=True).seal())
+    signed = run("sign", "x.agentproof.zip")
+    assert signed.exit_code == 0, signed.stderr
+    assert read_bundle(path).manifest == draft().seal().manifest
+    assert len(read_bundle(path).attestations) == 2
+
+
+def test_what_was_checked_is_shown_whatever_lies_there_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "others").write_text(f"other@example {STRANGER.public.line}\n")
+    run("trust", "add", "others", "--as", "other@example", "--yes")
+    _exchange_after_the_check(monkeypatch, tmp_path / "x.agentproof.zip", draft(holds=True).seal())
+    shown = run("show", "x.agentproof.zip")
+    assert "UNTRUSTED: shows 2 violations" in shown.stdout
