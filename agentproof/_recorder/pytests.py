@@ -18,7 +18,6 @@ import io
 import logging
 import os
 import sys
-import tempfile
 from importlib import util
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -60,7 +59,8 @@ def _options(plan: Plan) -> List[str]:
     """Options that override what the project's configuration says; all else is left to it."""
     # Where agentproof itself is installed, its plugin is replaced by `_own_plugin`.
     options = ["--rootdir", plan.root, "--capture=no", "--tb=native", "-p", "no:agentproof"]
-    options += ["-o", "cache_dir=" + os.path.join(tempfile.gettempdir(), "pytest-cache")]
+    # `tempfile` would try the directory by writing to it; what has written cannot be forked.
+    options += ["-o", "cache_dir=" + os.path.join(os.environ["TMPDIR"], "pytest-cache")]
     if _needs_importlib(plan):
         options.append("--import-mode=importlib")
     for name, more in _PLUGIN_OPTIONS.items():

@@ -302,3 +302,22 @@ def test_tests_that_are_too_large_themselves_are_an_error_with_a_way_out(
         read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=["tests/test_x.py"])
     assert raised.value.hint is not None
     assert "folder of their own" in raised.value.hint
+
+
+@pytest.mark.parametrize("where", ["conftest.py", "test_x.py"])
+def test_the_process_forks_at_the_import_of_the_sdk(tmp_path: Path, where: str) -> None:
+    root = tmp_path / "root"
+    (root / "agents").mkdir(parents=True)
+    (root / "agents" / "__init__.py").write_text("")
+    (root / "test_x.py").write_text("def test_a(tmp_path): print(tmp_path)\n")
+    (root / "pytest.ini").write_text(CONFIGURATION)
+    with (root / where).open("a") as file:
+        file.write("import agents\n")
+    modes = ("as-written", "streamed")
+    recorded = record(root / "test_x.py", tmp_path, tests=["test_x.py"], modes=modes)
+    assert not (tmp_path / "control" / "unforked.json").exists()
+    for mode in modes:
+        assert [event["outcome"] for event in recorded[mode].of("test.ended")] == ["passed"]
+        assert recorded[mode].stream("stdout").decode() == (
+            f"{tmp_path / f'work-{mode}' / 'tmp' / 'pytest-of-nobody' / 'pytest-0' / 'test_a0'}\n"
+        )
