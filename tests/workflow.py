@@ -139,6 +139,8 @@ class Job:
     """Beside what every step gets."""
     temp: Path | None = None
     """The runner's temporary directory, where two jobs share one."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Inputs that this repository's actions are given instead of the workflow's."""
     echo: bool = False
     steps: list[Step] = field(default_factory=list)
     failed: bool = False
@@ -213,6 +215,7 @@ class Job:
         elif definition["uses"].startswith(OWN):
             was = self.failed
             self.failed = False
+            given |= self.instead
             step.outputs = self.action(self.workspace / definition["uses"].removeprefix(OWN), given)
             step.outcome = "failure" if self.failed else "success"
             self.failed = was or self.failed
@@ -280,6 +283,14 @@ def main() -> int:
     parser.add_argument("job")
     parser.add_argument("--event", default="push")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument(
+        "--with",
+        dest="instead",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="give this repository's actions another input than the workflow does",
+    )
     options = parser.parse_args()
     definition = yaml.safe_load(options.workflow.read_text("utf-8"))["jobs"][options.job]
     home = Path(tempfile.mkdtemp(prefix="workflow-"))
@@ -289,6 +300,7 @@ def main() -> int:
             event={"event_name": options.event, "sha": "HEAD"},
             inputs=dict(each.split("=", 1) for each in options.input),
             environment=python_environment(home),
+            instead=dict(each.split("=", 1) for each in options.instead),
             echo=True,
         ).run(definition)
         print(f"\n{job.summary}")
