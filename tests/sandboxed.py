@@ -69,7 +69,7 @@ def choice(level: Level) -> Choice:
     found = probed(level)
     if not found.works:
         pytest.skip(f"{level}: {found.why}")
-    return Choice(level=level, landlock=found.landlock)
+    return Choice(level=level, landlock=found.landlock, user_namespace=found.user_namespace)
 
 
 def best() -> Choice:

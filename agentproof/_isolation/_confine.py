@@ -30,6 +30,7 @@ CLONE_NEWNET = 0x40000000
 NAMESPACES = (
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 )
+"""Root may have all of them without CLONE_NEWUSER, where user namespaces are switched off."""
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -85,17 +86,25 @@ def enter_namespace(kernel: Kernel, plan: "Plan") -> None:
         # The root of a rootless container may not; then the groups give no more than it has itself.
         with suppress(PermissionError):
             os.setgroups([])
-    inner_uid, inner_gid = plan["inner"]
-    with step("become-user"):
-        os.setresgid(inner_gid, inner_gid, inner_gid)
-        os.setresuid(inner_uid, inner_uid, inner_uid)
-    # A change of ids clears the parent-death signal (prctl(2)).
-    kernel.prctl("pdeathsig", PR_SET_PDEATHSIG, SIGKILL)
+    if plan["user_namespace"]:
+        # All capabilities within the namespace stay, and what is made belongs to the inner user.
+        _become_inner(kernel, plan)
     with step("root"):
         _build_root(kernel, plan, dict(trees))
     _raise_loopback()
     drop_bounding_set(kernel)
+    if not plan["user_namespace"]:
+        _become_inner(kernel, plan)
     drop_capabilities(kernel)
+
+
+def _become_inner(kernel: Kernel, plan: "Plan") -> None:
+    uid, gid = plan["inner"]
+    with step("become-user"):
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    # A change of ids clears the parent-death signal (prctl(2)).
+    kernel.prctl("pdeathsig", PR_SET_PDEATHSIG, SIGKILL)
 
 
 def _open_tree(kernel: Kernel, path: str, kind: str) -> int:

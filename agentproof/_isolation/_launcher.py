@@ -28,6 +28,7 @@ import sys
 
 from .._remove import remove_tree
 from ._confine import (
+    CLONE_NEWUSER,
     NAMESPACES,
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
@@ -61,7 +62,8 @@ def main(plan: "Plan") -> int:
     ready_read, ready_write = os.pipe()
     try:
         if namespace:
-            init = kernel.syscall("namespaces", kernel.number("clone"), NAMESPACES | SIGCHLD, 0, 0, 0, 0)
+            kinds = NAMESPACES if plan["user_namespace"] else NAMESPACES & ~CLONE_NEWUSER
+            init = kernel.syscall("namespaces", kernel.number("clone"), kinds | SIGCHLD, 0, 0, 0, 0)
         else:
             if sys.platform == "linux":
                 kernel.prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)
@@ -72,7 +74,7 @@ def main(plan: "Plan") -> int:
             _init(kernel, plan, ready_read, report_write)
         os.close(report_write)
         os.close(ready_read)
-        if namespace:
+        if namespace and plan["user_namespace"]:
             _map_ids(init, plan)
         if sys.platform == "linux":
             # Nobody of this uid can trace it or open its memory. Not before the map: /proc is then root's.

@@ -14,7 +14,7 @@ starts Python; `docs/security/isolation.md` says what each level stops and what 
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -38,6 +38,8 @@ class Probe:
     landlock: int = 0
     """The kernel's version of Landlock; 0 for none."""
     self_test: Literal["refused", "not_made"] = "not_made"
+    user_namespace: bool = True
+    """For `namespace`: False where only root can make the others, without one of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Choice:
     landlock: int
     refused: tuple[Probe, ...] = ()
     """Better levels that do not work here."""
+    user_namespace: bool = True
+    """As in `Probe`."""
 
     def recorded(self, *, user: Literal["dropped", "own"]) -> Isolation:
         """What the manifest says after the self-test of a run has passed."""
@@ -79,7 +83,12 @@ def choose(require: str | None = None) -> Choice:
             break
         tried = _try(level)
         if tried.works:
-            return Choice(level=level, landlock=tried.landlock, refused=tuple(refused))
+            return Choice(
+                level=level,
+                landlock=tried.landlock,
+                refused=tuple(refused),
+                user_namespace=tried.user_namespace,
+            )
         refused.append(tried)
     reasons = "; ".join(f"{each.level}: {each.why}" for each in refused)
     wanted = f"--require-isolation {require}" if require else "isolation"
@@ -96,6 +105,15 @@ def _try(level: Level) -> Probe:
         return Probe(level, works=False, why=f"{level} needs Linux; this is {sys.platform}")
     if os.name != "posix":
         return Probe(level, works=False, why="recording needs Linux or macOS (on Windows: WSL)")
+    tried = _try_once(level, user_namespace=True)
+    if level == "namespace" and not tried.works and is_root():
+        # User namespaces may be switched off; root needs none to have the others.
+        directly = _try_once(level, user_namespace=False)
+        return directly if directly.works else tried
+    return tried
+
+
+def _try_once(level: Level, *, user_namespace: bool) -> Probe:
     with _scratch.directory("probe") as base, outside(base) as beyond:
         plan = launch_plan(
             level,
@@ -109,9 +127,10 @@ def _try(level: Level) -> Probe:
             limits={},
             user=free_id() if level != "namespace" or is_root() else None,
             beyond=beyond,
+            user_namespace=user_namespace,
         )
         report = Report.parse(_run_to_end(plan))
-    return report.probe(level)
+    return replace(report.probe(level), user_namespace=user_namespace)
 
 
 def _run_to_end(plan: Mapping[str, Any]) -> bytes:  # Any: what `marshal` carries

@@ -227,6 +227,7 @@ class _Launch:
             limits=self.limits.resources(shared=_shared_user_processes(self.choice, user)),
             user=user,
             beyond=self.beyond,
+            user_namespace=self.choice.user_namespace,
         )
         launched = Launched(
             process=_sandbox.start(plan),

@@ -59,12 +59,16 @@ _ETC = (
 )
 """What libraries read from /etc. Not: passwd, hosts, resolv.conf, machine-id, which name the machine."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_TEXTS = {
-    "/etc/passwd": b"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-    "/etc/group": b"nogroup:x:65534:\n",
-    "/etc/hosts": b"127.0.0.1\tlocalhost\n::1\tlocalhost\n",
-    "/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
-}
+
+
+def _texts(uid: int, gid: int) -> dict[str, bytes]:
+    """Files that name the machine, its users and its neighbours, by others that do not."""
+    return {
+        "/etc/passwd": f"nobody:x:{uid}:{gid}:nobody:/nonexistent:/usr/sbin/nologin\n".encode("ascii"),
+        "/etc/group": f"nogroup:x:{gid}:\n".encode("ascii"),
+        "/etc/hosts": b"127.0.0.1\tlocalhost\n::1\tlocalhost\n",
+        "/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
+    }
 
 
 @dataclass(frozen=True)
@@ -185,25 +189,28 @@ def launch_plan(
     limits: Mapping[str, int],
     user: int | None,
     beyond: Beyond | None,
+    user_namespace: bool = True,
 ) -> dict[str, Any]:  # Any: what `marshal` carries
     """What the launcher is to do. An empty command ends after the self-test.
 
     `base` is the run's directory, which the launcher removes if this process dies. `user` is the uid
-    and gid to become as root; None keeps the caller's.
+    and gid to become as root; None keeps the caller's. Without `user_namespace` root makes the other
+    namespaces itself and leaves root afterwards.
     """
     root = is_root()
     system = tuple(Path(each) for each in _SYSTEM if os.path.isdir(each))
     etc = tuple(Path("/etc", each) for each in _ETC if os.path.lexists(f"/etc/{each}"))
     devices = [each for each in _DEVICES if os.path.exists(each)]
+    outer = (0, 0)
+    if os.name == "posix":
+        outer = (user, user) if user is not None else (os.geteuid(), os.getegid())
+    inner = (_INNER_ID, _INNER_ID) if user_namespace else outer
     plan: dict[str, Any] = {
         "level": level,
         "root": root,
-        "inner": (_INNER_ID, _INNER_ID),
-        "outer": (user, user)
-        if user is not None
-        else (os.geteuid(), os.getegid())
-        if os.name == "posix"
-        else (0, 0),
+        "user_namespace": user_namespace,
+        "inner": inner,
+        "outer": outer,
         "base": str(base),
         "command": list(command),
         "environment": dict(environment),
@@ -217,7 +224,7 @@ def launch_plan(
         "mounts": [],
     }
     if level == "namespace":
-        plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices)
+        plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices, _texts(*inner))
         plan["readable"] = ["/"]
         plan["writable"] = ["/tmp", "/dev/shm", *devices, *map(str, writable)]  # noqa: S108  (private)
     else:
@@ -227,7 +234,7 @@ def launch_plan(
 
 
 def _mounts(
-    readable: Sequence[Path], writable: Sequence[Path], devices: Sequence[str]
+    readable: Sequence[Path], writable: Sequence[Path], devices: Sequence[str], texts: Mapping[str, bytes]
 ) -> list[tuple[str, str, bytes | str]]:
     """The new root, top down: `(path, kind, value)`. Links stay links, so that every path leads on."""
     scratch = "mode=1777,size=256m,nr_inodes=16k"
@@ -240,7 +247,7 @@ def _mounts(
         "/dev/stdout": ("link", "/proc/self/fd/1"),
         "/dev/stderr": ("link", "/proc/self/fd/2"),
     }
-    found |= {path: ("text", text) for path, text in _TEXTS.items()}
+    found |= {path: ("text", text) for path, text in texts.items()}
     found |= dict.fromkeys(devices, ("device", "file"))
     for kind, paths in (("read", readable), ("write", writable)):
         for wanted in paths:

@@ -44,7 +44,7 @@ def main() -> None:
         _row("`python -c pass`, bare", rounds, lambda: subprocess.run(python, check=True, env={}))
         for probe in _levels.probe():
             if probe.works:
-                held = Choice(probe.level, probe.landlock)
+                held = Choice(probe.level, probe.landlock, user_namespace=probe.user_namespace)
                 _row(
                     f"`run_recordings` of `pass`, one process, {probe.level}",
                     rounds,

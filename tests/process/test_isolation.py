@@ -141,7 +141,10 @@ def test_a_new_root_holds_what_is_listed_top_down_and_nothing_twice(tmp_path: Pa
     (tmp_path / "own").mkdir()
     base = os.path.realpath(tmp_path)
     mounts = _sandbox._mounts(
-        [tmp_path / "tree", tmp_path / "tree" / "deep"], [tmp_path / "own", tmp_path / "tree" / "deep"], []
+        [tmp_path / "tree", tmp_path / "tree" / "deep"],
+        [tmp_path / "own", tmp_path / "tree" / "deep"],
+        [],
+        {},
     )
     paths = [path for path, _, _ in mounts]
     assert paths == sorted(paths, key=lambda each: (each.count("/"), each))
