@@ -39,7 +39,11 @@ class _Generator(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
         inner = schema["schema"]
-        return self.generate_inner(inner["schema"] if inner["type"] == "nullable" else inner)
+        if inner["type"] == "nullable":
+            return self.generate_inner(inner["schema"])
+        default = schema["default"]
+        absent = {"default": list(default) if isinstance(default, tuple) else default}
+        return {**self.generate_inner(inner), **absent}
 
 
 def schemas() -> dict[str, bytes]:

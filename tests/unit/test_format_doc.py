@@ -53,7 +53,7 @@ def test_every_reason_code_is_documented_and_no_other() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     table = DOC.partition("## 10. Limits")[2].partition("\n## ")[0]
     sizes = {
-        f"{_limits.MAX_MEMBERS:,}",
+        f"| {_limits.MAX_MEMBERS:,}; {_limits.MAX_FILES:,} |",
         f"{_limits.MAX_PATH_DEPTH} |",
         f"| {_limits.MAX_BUNDLE_BYTES // 2**20} MiB |",
         f"| {_limits.MAX_MANIFEST_BYTES // 2**20} MiB |",

@@ -1,0 +1,176 @@
+"""Makes the bundles of the conformance vectors."""
+
+import copy
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from agentproof._zip import stored_zip
+from agentproof.models._wire import encode
+from agentproof.models.manifest import Manifest
+from agentproof.models.statement import build_replayed_statement
+from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
+from agentproof.store import Bundle, bundle_id, zip_bytes
+from tests import forge
+from tests.forgeries import FORGERIES, ORIGINAL, forged
+
+
+def as_zip(bundle: Bundle) -> Callable[[], bytes]:
+    return lambda: zip_bytes(bundle)
+
+
+def forgery(name: str) -> Callable[[], bytes]:
+    """A forgery of `tests/forgeries`, by its name there."""
+    return lambda: zip_bytes(forged(next(each for each in FORGERIES if each.name == name)))
+
+
+def changed_zip(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
+    return lambda: change(zip_bytes(ORIGINAL))
+
+
+def changed_manifest(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
+    """Change the manifest's bytes and nothing else."""
+    return lambda: zip_bytes(replace(ORIGINAL, manifest=change(ORIGINAL.manifest)))
+
+
+def between(raw: bytes) -> bytes:
+    second = raw.index(b"PK\x03\x04", 4)
+    return raw[:second] + b"hidden" + raw[second:]
+
+
+def detached() -> Bundle:
+    members = {path: data for path, data in ORIGINAL.members.items() if not path.startswith("wheels/")}
+    return replace(ORIGINAL, members=members)
+
+
+def endorsed() -> Bundle:
+    more = dict([attest_endorsed(ORIGINAL.manifest, forge.MAINTAINER)])
+    return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **more})
+
+
+def replayed(*keys: HeldKey, evidence: str | None = None) -> Bundle:
+    """The original with a replay by each key, about its own evidence unless another is given."""
+    manifest = Manifest.from_bytes(ORIGINAL.manifest)
+    about = manifest if evidence is None else manifest.model_copy(update={"evidence_id": evidence})
+    statement = build_replayed_statement(
+        about,
+        bundle_id=bundle_id(ORIGINAL),
+        time="2026-11-30T02:00:00Z",
+        python=manifest.environment.python,
+        platform=manifest.environment.platform,
+        lock=hashlib.sha256(ORIGINAL.members["pylock.toml"]).hexdigest(),
+        isolation=manifest.isolation,
+        recorder=manifest.recorder,
+    )
+    replays = dict(attest_replayed(statement, key) for key in keys)
+    return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **replays})
+
+
+def every_rule_of_the_evidence() -> Bundle:
+    """Whatever the evidence id leaves out, renames or writes in another way, in states and in events."""
+    draft = forge.draft()
+    first, second = (json.loads(data) for data in draft.states.values())
+    entry = {"input_tokens": 1, "input_tokens_details": {"cached_tokens": 1}}
+    first |= {"$escaped": {"$a": 1}, "big": 1, "gone": [1, 1.0, True], "small": 1e-07, "was": 1}
+    second |= {"$escaped": {"$a": 2}, "big": 10**20, "small": 1e16, "was": None}
+    second |= {"id": "span_000000000000000000000002", "same": ["trace_" + "0" * 31 + "1", "\u00e9 \u2028"]}
+    second["gone"] = [True, 1, 1.0]
+    second["context"]["usage"] = {
+        "requests": 2,
+        "input_tokens_details": {"cached_tokens": 7},
+        "request_usage_entries": [entry],
+    }
+    states = [encode(first), encode(second)]
+    digests = dict(zip(draft.states, map(forge.sha256, states), strict=True))
+    draft.states = dict(zip(digests.values(), states, strict=True))
+    traces = json.dumps(draft.traces)
+    for old, new in digests.items():
+        traces = traces.replace(old, new)
+    draft.traces = json.loads(traces)
+    texts = ["trace_" + "0" * 31 + "1", "a 00000000-0000-4000-8000-000000000007 b", "<o at 0x000000000001>"]
+    for mode in draft.traces:
+        # Runs that are told in another order have other numbers, which are their first appearances.
+        draft.traces[mode] = _renamed(draft.traces[mode], {"R1": "R7", "S2": "S9"})
+        draft.event("model.called", mode=mode, nth=1)["input"] += [texts, {"$float": "0.5"}, None]
+    return draft.judged().seal()
+
+
+def _renamed(trace: Any, names: dict[str, str]) -> Any:  # Any: a trace's JSON
+    """The trace with other labels of its runs and states."""
+    renamed = copy.deepcopy(trace)
+    for event in renamed["events"]:
+        for key in ("run", "state"):
+            if event.get(key) in names:
+                event[key] = names[event[key]]
+    return renamed
+
+
+def changed_state(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
+    """A state in another spelling, under the digest of that spelling."""
+
+    def make() -> bytes:
+        draft = forge.draft()
+        old = next(iter(draft.states))
+        data = change(draft.states.pop(old))
+        new = forge.sha256(data)
+        draft.states[new] = data
+        draft.traces = json.loads(json.dumps(draft.traces).replace(old, new))
+        return zip_bytes(draft.seal())
+
+    return make
+
+
+def in_another_order(data: bytes) -> bytes:
+    """A document with the keys of its top the other way round."""
+    return json.dumps(dict(reversed(json.loads(data).items())), indent=2).encode() + b"\n"
+
+
+def changed_trace(change: Callable[[Any], object]) -> Callable[[], bytes]:  # Any: a trace's JSON
+    def make() -> bytes:
+        draft = forge.draft()
+        change(draft.traces["as-written"])
+        return zip_bytes(draft.seal())
+
+    return make
+
+
+def hidden_record() -> bytes:
+    """A wheel with a record that its directory does not have: who reads it as it streams in finds it."""
+    out = io.BytesIO(forge.WHEEL)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr(zipfile.ZipInfo("agents/evil.py", (2026, 1, 1, 0, 0, 0)), b"import os")
+        del archive.filelist[-1]
+    draft = forge.draft()
+    draft.wheel = out.getvalue()
+    about = {"sha256": forge.sha256(draft.wheel), "size": len(draft.wheel)}
+    draft.manifest["target"] |= about
+    draft.manifest["environment"]["packages"][1] |= about
+    return zip_bytes(draft.judged().seal())
+
+
+def short_name() -> bytes:
+    files = {"manifest.json": ORIGINAL.manifest, "MANIFE~1.JSO": b"{}", **ORIGINAL.members}
+    return stored_zip(files.items())
+
+
+def with_default() -> bytes:
+    draft = forge.draft()
+    draft.manifest["conduct"] = {"allowed": False}
+    return zip_bytes(draft.seal_unparsed())
+
+
+def case_collision() -> bytes:
+    files = {"manifest.json": ORIGINAL.manifest, "A.py": b"", "a.py": b"", **ORIGINAL.members}
+    return stored_zip(files.items())
+
+
+def changed_wheel() -> Bundle:
+    draft = forge.draft()
+    next(each for each in FORGERIES if each.name == "wheel changed with its RECORD and all digests").make(
+        draft
+    )
+    return draft.seal()
