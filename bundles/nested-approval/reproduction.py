@@ -3,18 +3,17 @@
 # dependencies = ["openai-agents==0.20.0"]
 #
 # [tool.agentproof]
-# title = "An approval asked for two agent tools deep is lost on resume"
+# title = "An approval is lost on resume, two agent tools deep"
 # reference = "openai/openai-agents-python#4414"
 # ///
-"""A tool that needs approval sits below two or three agents that are used as tools.
+"""A tool that needs approval sits below two agents that are used as tools; its call is approved.
 
-Whatever the depth, a decision should reach the tool: an approved call runs once, a rejected one never,
-and nothing asks again. Tried on the live state, on one that is restored from JSON and then decided, and
-on one that is decided and then restored. Run it with `uv run reproduction.py`.
+The decision should reach the tool: it runs once, and nothing asks again. Tried on
+the live state, on one that is restored from JSON and then decided, and on one that is decided and then
+restored. Run it with `uv run reproduction.py`.
 """
 
 import asyncio
-import itertools
 
 from openai.types.responses import (
     Response,
@@ -37,6 +36,10 @@ from agents import (
 )
 
 set_tracing_disabled(True)
+
+DEPTH = 2
+DECISION = "approve"
+MOMENTS = ("live", "restored, then decided", "decided, then restored")
 
 
 def call(name, call_id, arguments):
@@ -62,8 +65,7 @@ class Scripted(Model):
         self.answers = list(answers)
 
     async def get_response(self, *args, **kwargs):
-        usage = Usage(requests=1, input_tokens=10, output_tokens=5, total_tokens=15)
-        return ModelResponse(output=[self.answers.pop(0)], usage=usage, response_id=None)
+        return ModelResponse(output=[self.answers.pop(0)], usage=Usage(), response_id="resp_1")
 
     async def stream_response(self, *args, **kwargs):
         item = self.answers.pop(0)
@@ -84,7 +86,6 @@ class Scripted(Model):
 
 
 ran = []
-numbers = itertools.count(1)
 
 
 @function_tool(needs_approval=True)
@@ -94,59 +95,48 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
-def chain(depth):
-    """An agent with `depth` agent tools between it and `pay`, with call ids of its own."""
-    number = next(numbers)
+def chain(name):
+    """An agent with DEPTH agent tools between it and `pay`, with call ids of its own."""
     agent = Agent(
         name="agent0",
-        model=Scripted(call("pay", f"call_{number}_pay", '{"amount": 100}'), answer("done 0")),
+        model=Scripted(call("pay", f"{name}_pay", '{"amount": 100}'), answer("done 0")),
         tools=[pay],
     )
-    for level in range(1, depth + 1):
+    for level in range(1, DEPTH + 1):
         agent = Agent(
             name=f"agent{level}",
             model=Scripted(
-                call(f"ask{level}", f"call_{number}_{level}", '{"input": "Pay 100."}'),
-                answer(f"done {level}"),
+                call(f"ask{level}", f"{name}_{level}", '{"input": "Pay 100."}'), answer(f"done {level}")
             ),
             tools=[agent.as_tool(tool_name=f"ask{level}", tool_description="Ask.")],
         )
     return agent
 
 
-async def restored(agent, state):
-    return await RunState.from_json(agent, state.to_json())
-
-
-async def decided(depth, decision, when):
-    """What a decision on the pending call comes to."""
+async def decided(number, moment):
+    """How often the tool ran, how many calls are pending then, and the output."""
     ran.clear()
-    agent = chain(depth)
+    agent = chain(f"call_{number}")
     state = (await Runner.run(agent, "Pay 100.")).to_state()
-    if when == "restored, then decided":
-        state = await restored(agent, state)
-    pending = state.get_interruptions()
-    if not pending:
-        return "nothing is pending"
-    getattr(state, decision)(pending[0])
-    if when == "decided, then restored":
-        state = await restored(agent, state)
+    if moment == "restored, then decided":
+        state = await RunState.from_json(agent, state.to_json())
+    (pending,) = state.get_interruptions()
+    getattr(state, DECISION)(pending)
+    if moment == "decided, then restored":
+        state = await RunState.from_json(agent, state.to_json())
     result = await Runner.run(agent, state)
-    return len(pending), len(ran), len(result.interruptions), result.final_output
+    return len(ran), len(result.interruptions), result.final_output
 
 
 async def main():
+    expected = (1 if DECISION == "approve" else 0, 0, f"done {DEPTH}")
     wrong = []
-    for depth in (2, 3):
-        for decision in ("approve", "reject"):
-            for when in ("live", "restored, then decided", "decided, then restored"):
-                expected = (1, 1 if decision == "approve" else 0, 0, f"done {depth}")
-                seen = await decided(depth, decision, when)
-                line = f"depth {depth}, {decision}, {when}: pending, runs, pending after, output = {seen}"
-                print(line)
-                if seen != expected:
-                    wrong.append(line)
-    assert not wrong, f"{len(wrong)} of 12 decisions did not reach the tool"
+    for number, moment in enumerate(MOMENTS, 1):
+        seen = await decided(number, moment)
+        print(f"{moment}: runs, pending, output = {seen}")
+        if seen != expected:
+            wrong.append(moment)
+    assert not wrong, f"the decision did not reach the tool: {'; '.join(wrong)}"
 
 
 asyncio.run(main())
