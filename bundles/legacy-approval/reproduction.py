@@ -8,10 +8,9 @@
 # ///
 """RunState JSON that older releases wrote is restored, decided where nothing was, and resumed.
 
-`saved/` holds, for each of 0.8.4, 0.14.8, 0.19.4 and 0.20.0, what `to_json()` of that release gave for one
-paused run: with the call pending, approved and rejected (`write.py` made them). An approved call should run
-once, a rejected one never, a pending one should wait for its decision. Run it with
-`uv run reproduction.py`.
+`saved/` holds states of the recordings of legacy-states on 0.8.4, 0.14.8, 0.19.4 and 0.20.0: a paused run
+with its call pending, approved and rejected. An approved call should run once, a rejected one never, a
+pending one should wait for its decision. Run it with `uv run reproduction.py`.
 """
 
 import asyncio
@@ -21,7 +20,6 @@ from pathlib import Path
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
-    ResponseFunctionToolCall,
     ResponseOutputItemDoneEvent,
     ResponseOutputMessage,
     ResponseOutputText,
@@ -40,15 +38,12 @@ from agents import (
 
 set_tracing_disabled(True)
 
-CALL = ResponseFunctionToolCall(
-    id="fc_1", call_id="call_1", type="function_call", name="pay", arguments='{"amount": 100}'
-)
 ANSWER = ResponseOutputMessage(
     id="msg_1",
     type="message",
     role="assistant",
     status="completed",
-    content=[ResponseOutputText(type="output_text", text="Paid.", annotations=[])],
+    content=[ResponseOutputText(type="output_text", text="Done.", annotations=[])],
 )
 
 
@@ -59,8 +54,7 @@ class Scripted(Model):
         self.answers = list(answers)
 
     async def get_response(self, *args, **kwargs):
-        usage = Usage(requests=1, input_tokens=10, output_tokens=5, total_tokens=15)
-        return ModelResponse(output=[self.answers.pop(0)], usage=usage, response_id=None)
+        return ModelResponse(output=[self.answers.pop(0)], usage=Usage(), response_id="resp_1")
 
     async def stream_response(self, *args, **kwargs):
         item = self.answers.pop(0)
@@ -94,13 +88,19 @@ SAVED = Path(__file__).with_name("saved")
 VERSIONS = ("0.8.4", "0.14.8", "0.19.4", "0.20.0")
 
 
-async def resumed(saved, decision):
-    """What resuming comes to: how often the tool ran, what is pending, the output."""
+def restoring_agent():
+    return Agent(name="clerk", model=Scripted(ANSWER), tools=[pay])
+
+
+async def resumed(version, kind, decision):
+    """How often the tool ran, how many calls are pending then, and the output."""
     ran.clear()
-    agent = Agent(name="clerk", model=Scripted(ANSWER), tools=[pay])
+    saved = json.loads((SAVED / f"{version}-{kind}.json").read_text())
+    agent = restoring_agent()
     state = await RunState.from_json(agent, saved)
     if decision is not None:
-        getattr(state, decision)(state.get_interruptions()[0])
+        (pending,) = state.get_interruptions()
+        getattr(state, decision)(pending)
     result = await Runner.run(agent, state)
     return len(ran), len(result.interruptions), result.final_output
 
@@ -108,24 +108,22 @@ async def resumed(saved, decision):
 async def main():
     wrong = []
     for version in VERSIONS:
-        saved = json.loads((SAVED / f"{version}.json").read_text())
         for kind, decision, expected in (
             ("pending", None, (0, 1, None)),
-            ("pending", "approve", (1, 0, "Paid.")),
-            ("pending", "reject", (0, 0, "Paid.")),
-            ("approved", None, (1, 0, "Paid.")),
-            ("rejected", None, (0, 0, "Paid.")),
+            ("pending", "approve", (1, 0, "Done.")),
+            ("pending", "reject", (0, 0, "Done.")),
+            ("approved", None, (1, 0, "Done.")),
+            ("rejected", None, (0, 0, "Done.")),
         ):
-            then = f", then {decision}" if decision else ""
+            case = f"{version}, {kind}" + (f", then {decision}" if decision else "")
             try:
-                seen = await resumed(saved[kind], decision)
+                seen = await resumed(version, kind, decision)
             except Exception as error:
                 seen = type(error).__name__
-            line = f"{version}, {kind}{then}: runs, pending, output = {seen}"
-            print(line)
+            print(f"{case}: runs, pending, output = {seen}")
             if seen != expected:
-                wrong.append(line)
-    assert not wrong, wrong
+                wrong.append(case)
+    assert not wrong, f"not honoured: {'; '.join(wrong)}"
 
 
 asyncio.run(main())
