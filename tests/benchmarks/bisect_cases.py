@@ -1,12 +1,14 @@
 """`python -m tests.benchmarks.bisect_cases`: bisect each real case and hold the answer to its `case.json`.
 
-    python -m tests.benchmarks.bisect_cases CASES              every case that names a fixed release
-    python -m tests.benchmarks.bisect_cases CASES approval     those whose names contain one of these
+    python -m tests.benchmarks.bisect_cases CASES                     every case that names a fixed release
+    python -m tests.benchmarks.bisect_cases CASES approval            those whose names contain one of these
+    python -m tests.benchmarks.bisect_cases CASES --kept found.jsonl  go on where an earlier run stopped
 
 CASES is a folder of `<name>/repro.py` and `<name>/case.json`. The bad end is the last release that shows
 the case, the good end the newest release (`--good` names another). The verdict tells good from bad; where
-it cannot (the newest release shows something else still), the script's output does. Printed for each case:
-points, recordings, their bound ⌈log2 n⌉ + 2, seconds, and whether the first fixed release is the named one.
+it cannot (the newest release shows something else still), the script's output does. The table, in
+Markdown: points, recordings, their bound ⌈log2 n⌉ + 2, seconds, and what was found. Exit 1 where an answer
+is another one than the case's, or took more recordings than the bound.
 """
 
 import argparse
@@ -14,6 +16,8 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentproof import compare, signing
@@ -21,54 +25,114 @@ from agentproof.bisect import Bisected, Question, bisect_releases
 from agentproof.errors import AgentproofError, UsageError
 
 
-class _Quiet:
-    """Tells nobody about the steps."""
+@dataclass(frozen=True)
+class Answer:
+    """What a bisection of a case came to."""
+
+    case: str
+    bad: str
+    named: str
+    """The first fixed release by case.json."""
+    by: str
+    points: int
+    recordings: int
+    skipped: int
+    seconds: float
+    last_bad: str
+    first_fixed: str
+
+    @property
+    def bound(self) -> int:
+        """The recordings that a search of this many points may take, those for skipped ones aside."""
+        return math.ceil(math.log2(self.points)) + 2
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is what case.json says, within the bound."""
+        agrees = (self.last_bad, self.first_fixed) == (self.bad, self.named)
+        return agrees and self.recordings <= self.bound + self.skipped
+
+
+class _Progress:
+    """Tells the steps to stderr."""
 
     def working(self, text: str) -> None:
-        """Nothing."""
+        """Nothing: it would be every second."""
 
     def done(self, label: str, text: str) -> None:
-        """Nothing."""
+        print(f"    {label:<10} {text}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
-    """Run the command; exit 1 where an answer is another one than the case's."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bisect_cases")
     parser.add_argument("cases", type=Path)
     parser.add_argument("only", nargs="*", help="texts that a case's name contains")
     parser.add_argument("--good", default="0.24.0", metavar="VERSION")
     parser.add_argument("--python", help="the Python to record on")
+    parser.add_argument("--kept", type=Path, help="a file of answers; what it holds is not searched again")
     options = parser.parse_args()
     recorder = compare.Recorder(
-        compare.Options(python=options.python), key=signing.generate_key(), story=_Quiet()
+        compare.Options(python=options.python), key=signing.generate_key(), story=_Progress()
     )
+    kept = {answer.case: answer for answer in _read(options.kept)}
     wrong = 0
-    print(f"{'case':<40} {'by':<8} {'points':>6} {'recordings':>10} {'bound':>5} {'seconds':>8}  first fixed")
+    print("| case | told by | releases | recordings | bound | seconds | last bad | first fixed | as named |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for folder in sorted(options.cases.iterdir()):
         if options.only and not any(text in folder.name for text in options.only):
             continue
-        case = json.loads((folder / "case.json").read_bytes()) if (folder / "case.json").exists() else {}
+        facts = folder / "case.json"
+        case = json.loads(facts.read_bytes()) if facts.exists() else {}
         if not case.get("fixed"):
             continue
-        started = time.monotonic()
-        try:
-            by, found = _bisected(folder / "repro.py", case["buggy"], options.good, recorder)
-        except AgentproofError as error:
-            print(f"{folder.name:<40} failed: {error.message}", flush=True)
-            wrong += 1
-            continue
-        (change,) = found.changes
-        bound = math.ceil(math.log2(change.points)) + 2
-        agrees = (change.last.name, change.first.name) == (case["buggy"], case["fixed"])
-        wrong += not agrees or (found.recordings > bound and not change.skipped)
-        said = change.first.name if agrees else f"{change.first.name}, not {case['fixed']}"
-        seconds = time.monotonic() - started
-        print(
-            f"{folder.name:<40} {by:<8} {change.points:>6} {found.recordings:>10} {bound:>5} "
-            f"{seconds:>8.0f}  {said}",
-            flush=True,
-        )
+        answer = kept.get(folder.name)
+        if answer is None:
+            try:
+                answer = _answer(folder, case, good=options.good, recorder=recorder)
+            except AgentproofError as error:
+                print(f"| {folder.name} | failed: {error.message} |", flush=True)
+                wrong += 1
+                continue
+            if options.kept is not None:
+                with options.kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(answer)) + "\n")
+        wrong += not answer.is_right
+        print(_line(answer), flush=True)
     return 1 if wrong else 0
+
+
+def _read(path: Path | None) -> Iterator[Answer]:
+    if path is not None and path.exists():
+        for line in path.read_text("utf-8").splitlines():
+            yield Answer(**json.loads(line))
+
+
+def _line(answer: Answer) -> str:
+    skipped = f" ({answer.skipped} skipped)" if answer.skipped else ""
+    right = "yes" if answer.is_right else f"NO: {answer.named}"
+    return (
+        f"| {answer.case} | {answer.by} | {answer.points} | {answer.recordings}{skipped} | {answer.bound} | "
+        f"{answer.seconds:.0f} | {answer.last_bad} | {answer.first_fixed} | {right} |"
+    )
+
+
+def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.Recorder) -> Answer:
+    started = time.monotonic()
+    by, found = _bisected(folder / "repro.py", case["buggy"], good, recorder)
+    (change,) = found.changes
+    return Answer(
+        case=folder.name,
+        bad=case["buggy"],
+        named=case["fixed"],
+        by=by,
+        points=change.points,
+        recordings=found.recordings,
+        skipped=sum(probe.state == "skipped" for probe in found.probes),
+        seconds=round(time.monotonic() - started, 1),
+        last_bad=change.last.name,
+        first_fixed=change.first.name,
+    )
 
 
 def _bisected(script: Path, bad: str, good: str, recorder: compare.Recorder) -> tuple[str, Bisected]:
