@@ -43,7 +43,7 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, conf
         DiffersError: a file is missing, differs from its RECORD, or belongs to no wheel.
     """
     expected: dict[str, _Expected] = {}
-    unhashed: set[str] = set()
+    records: set[str] = set()
     site = site_packages.relative_to(venv).as_posix()
     for wheel in wheels:
         for path, recorded in wheel.record.items():
@@ -57,7 +57,7 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, conf
                     f"{path} is in {known.wheel} and in {wheel.filename}, with different contents"
                 )
             expected[place] = _Expected(wheel=wheel.filename, recorded=recorded)
-        unhashed.update(f"{site}/{path}" for path in wheel.unhashed)
+        records.add(f"{site}/{wheel.dist_info}/RECORD")
         dist_info = site_packages / wheel.dist_info
         for name in _INSTALLERS_OWN:
             if f"{wheel.dist_info}/{name}" not in wheel.record:
@@ -67,7 +67,7 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, conf
     _tidy(venv)
     if (venv / CONFIGURATION).read_bytes() != configuration:
         raise DiffersError(f"{CONFIGURATION} changed while the wheels were installed")
-    return _compare(venv, expected, unhashed)
+    return _compare(venv, expected, records)
 
 
 def _place(path: str, site: str, wheel: WheelFile) -> str | None:
@@ -99,7 +99,7 @@ def _tidy(venv: Path) -> None:
             os.unlink(entry.path)
 
 
-def _compare(venv: Path, expected: dict[str, _Expected], unhashed: set[str]) -> int:
+def _compare(venv: Path, expected: dict[str, _Expected], records: set[str]) -> int:
     remaining = dict(expected)
     for place, path in _files(str(venv)):
         wanted = remaining.pop(place, None)
@@ -108,7 +108,7 @@ def _compare(venv: Path, expected: dict[str, _Expected], unhashed: set[str]) -> 
                 digest = hashlib.new(wanted.recorded.algorithm, stream.read())
             if digest.digest() != wanted.recorded.digest:
                 raise DiffersError(f"{place} is not what the RECORD of {wanted.wheel} says")
-        elif place not in unhashed and place != CONFIGURATION:
+        elif place not in records and place != CONFIGURATION:
             raise DiffersError(f"{place} belongs to none of the locked wheels")
     for place, wanted in remaining.items():
         raise DiffersError(f"{place} of {wanted.wheel} is missing")

@@ -14,7 +14,7 @@ from ..errors import CannotDoError, UsageError
 from ..models.manifest import Origin
 from . import _resolve
 from ._pythons import Interpreter
-from ._wheelfile import MAX_WHEEL_BYTES, WheelFile, read_wheel
+from ._wheelfile import MAX_WHEEL_BYTES, WheelFile, check_contents, read_wheel
 from ._wheels import Provenance, WheelStore
 
 
@@ -143,6 +143,7 @@ def _given(path: Path, wanted: Requirement | None, store: WheelStore, origin: Or
         )
     data = read_bounded(path, limit=MAX_WHEEL_BYTES, what="--wheel")
     file = read_wheel(data, path.name)
+    check_contents(data, file)
     if wanted is not None and canonicalize_name(wanted.name) != file.name:
         raise UsageError(
             f"--wheel {path} is {file.name} {file.version}, not {canonicalize_name(wanted.name)}",

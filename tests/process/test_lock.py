@@ -319,8 +319,11 @@ def test_a_checkouts_wheel_is_locked_as_of_its_commit_but_not_before_its_release
         ({"version": "2.0"}, "demo==1.0", "is version 2.0, not ==1.0"),
         ({"metadata": "Requires-Python: <3\n"}, None, "needs Python <3"),
         ({"tag": "cp39-cp39-win_arm64"}, None, "does not fit Python"),
+        ({"tag": "cp399-cp399-any"}, None, "does not fit Python"),
+        ({"without": ("demo-1.0+mine.dist-info/WHEEL",)}, None, "a wheel without .*/WHEEL"),
+        ({"unlisted": {"demo/more.py": b""}}, None, "more.py is not in its RECORD"),
     ],
-    ids=["project", "version", "python", "platform"],
+    ids=["project", "version", "python", "platform", "another python", "format", "contents"],
 )
 def test_a_wheel_file_that_is_not_what_was_asked_for_is_refused(
     index: _Index,
@@ -334,6 +337,7 @@ def test_a_wheel_file_that_is_not_what_was_asked_for_is_refused(
     wheel = _wheel_file(tmp_path, **make)  # type: ignore[arg-type]  # passed on
     with pytest.raises(AgentproofError, match=words):
         _lock.lock(wheel=wheel, requirement=requirement, interpreter=PYTHON, store=store)
+    assert index.calls == []
 
 
 def test_a_source_archive_is_refused_with_the_way_out(store: WheelStore, tmp_path: Path) -> None:

@@ -1,14 +1,19 @@
 """The wheel store and the reading of wheels."""
 
+import contextlib
 import hashlib
+import io
 import multiprocessing
+import random
 import stat
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from agentproof import _seal
-from agentproof._environment._wheelfile import read_wheel
+from agentproof._environment import _wheelfile
+from agentproof._environment._wheelfile import check_contents, read_wheel
 from agentproof._environment._wheels import Provenance, WheelStore, cache_root
 from agentproof.errors import CannotDoError, UsageError
 from tests.wheels import make_wheel
@@ -134,7 +139,6 @@ def test_a_wheel_tells_its_name_version_and_record() -> None:
     read = read_wheel(data, name.replace("Demo.Thing", "demo_thing"))
     assert (read.name, read.version, read.requires_python) == ("demo-thing", "1.0", ">=3.10")
     assert {path.rpartition("/")[2] for path in read.record} == {"__init__.py", "METADATA", "WHEEL"}
-    assert [path.rpartition("/")[2] for path in read.unhashed] == ["RECORD"]
 
 
 def test_a_source_archive_is_no_wheel() -> None:
@@ -162,11 +166,98 @@ def test_a_record_with_a_weak_or_broken_digest_is_refused(digest: str, reason: s
         read_wheel(data, name)
 
 
-@pytest.mark.parametrize("member", ["demo-1.0.dist-info/RECORD", "demo-1.0.dist-info/METADATA"])
-def test_a_wheel_without_its_own_description_is_refused(member: str) -> None:
-    name, data = make_wheel(without=(member,))
-    with pytest.raises(UsageError, match=r"a wheel without|holds one \.dist-info"):
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        ("RECORD", r"a wheel without demo-1\.0\.dist-info/RECORD"),
+        ("WHEEL", r"a wheel without demo-1\.0\.dist-info/WHEEL"),
+        ("METADATA", r"holds one \.dist-info directory with METADATA, this none"),
+    ],
+)
+def test_a_wheel_without_its_own_description_is_refused(member: str, reason: str) -> None:
+    name, data = make_wheel(without=(f"demo-1.0.dist-info/{member}",))
+    with pytest.raises(UsageError, match=reason):
         read_wheel(data, name)
+
+
+@pytest.mark.parametrize("version", ["2.0", "x", None])
+def test_a_wheel_of_another_format_is_refused(version: str | None) -> None:
+    line = f"Wheel-Version: {version}\n" if version else ""
+    name, data = make_wheel(unlisted={"demo-1.0.dist-info/WHEEL": f"{line}Generator: tests\n".encode()})
+    with pytest.raises(UsageError, match=r"a wheel of version (2\.0|x|\(none\)); known is 1\.0"):
+        read_wheel(data, name)
+
+
+@pytest.mark.parametrize(
+    ("renamed", "reason"),
+    [
+        ("demo.whl", "not a wheel's file name"),
+        ("demo-1.0.whl", "not a wheel's file name"),
+        ("demo-1.0-py3-none-any.zip", "is not a wheel"),
+        ("other-1.0-py3-none-any.whl", r"holds demo-1\.0\.dist-info, which is another project's"),
+        ("demo-1.1-py3-none-any.whl", r"its METADATA says demo 1\.0"),
+    ],
+)
+def test_a_wheel_under_a_wrong_name_is_refused(renamed: str, reason: str) -> None:
+    _, data = make_wheel()
+    with pytest.raises(UsageError, match=reason):
+        read_wheel(data, renamed)
+
+
+def test_an_archive_that_is_encrypted_or_unpacks_to_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, data = make_wheel()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        start = archive.start_dir
+    encrypted = bytearray(data)
+    encrypted[start + 8] |= 1  # the flags of the first member in the central directory
+    with pytest.raises(UsageError, match="encrypted"):
+        read_wheel(bytes(encrypted), name)
+    monkeypatch.setattr(_wheelfile, "_MAX_UNPACKED_BYTES", 10)
+    with pytest.raises(UsageError, match="bytes unpacked"):
+        read_wheel(data, name)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_wheel_is_refused_or_read_and_nothing_else(seed: int) -> None:
+    name, data = make_wheel()
+    randomness = random.Random(seed)  # noqa: S311  (where the damage is)
+    for _ in range(100):
+        damaged = bytearray(data)
+        for _ in range(randomness.choice((1, 2, 4))):
+            damaged[randomness.randrange(len(damaged))] = randomness.randrange(256)
+        with contextlib.suppress(UsageError):
+            read_wheel(bytes(damaged), name)
+
+
+def test_what_record_lists_without_a_digest_is_held_to_the_wheels_own_bytes() -> None:
+    signature = "demo-1.0.dist-info/RECORD.jws"
+    name, data = make_wheel(files={"demo.py": b"", signature: b"{}"}, record={signature: ""})
+    read = read_wheel(data, name)
+    assert read.record[signature].digest == hashlib.sha256(b"{}").digest()
+    assert "demo-1.0.dist-info/RECORD" not in read.record
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, None),
+        ({"unlisted": {"demo/more.py": b""}}, r"demo/more\.py is not in its RECORD"),
+        ({"record": {"demo/__init__.py": "sha256=" + "A" * 43}}, r"demo/__init__\.py is not what its RECORD"),
+        ({"without": ("demo/__init__.py",)}, r"demo/__init__\.py of its RECORD is missing"),
+    ],
+)
+def test_a_wheel_is_held_to_its_record_before_it_is_installed(
+    options: dict[str, object], reason: str | None
+) -> None:
+    name, data = make_wheel(**options)  # type: ignore[arg-type]  # passed on
+    read = read_wheel(data, name)
+    if reason is None:
+        check_contents(data, read)
+    else:
+        with pytest.raises(UsageError, match=reason):
+            check_contents(data, read)
 
 
 def test_a_truncated_wheel_is_refused() -> None:
