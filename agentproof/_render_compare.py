@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from ._bisection import Bisected, Point
 from ._render import json_line, printable, render_judgement
-from .bisect import Bisected, Point
 from .judge import explain_reason
 from .matrix import Finished
 from .models.comparison import Cell, Comparison, Row, TraceDifference
@@ -230,11 +230,14 @@ def render_bisected(bisected: Bisected) -> Iterator[str]:
         new, old = _CHANGES[change.kind]
         about = f"  {printable(change.first.about)}" if change.first.about else ""
         name = click.style(_short_name(change.first), bold=True)
-        yield f"{click.style(new, bold=True)}: {name}{about}  ({old}: {_short_name(change.last)})"
+        claims = f"  {printable(', '.join(change.claims))}" if change.claims else ""
+        yield f"{click.style(new, bold=True)}: {name}{about}  ({old}: {_short_name(change.last)}){claims}"
         if change.skipped:
             names = ", ".join(_short_name(point) for point in change.skipped)
             yield f"  or one of those that could not be judged: {names}"
-    points = " + ".join(str(change.points) for change in bisected.changes)
+    if bisected.unchanged:
+        yield f"  violated at both ends, so not searched for: {printable(', '.join(bisected.unchanged))}"
+    points = " + ".join(map(str, {change.kind: change.points for change in bisected.changes}.values()))
     yield f"  {bisected.recordings} recordings for {points} points"
 
 
@@ -252,9 +255,11 @@ def bisected_json(bisected: Bisected, *, written: Path | None) -> str:
                 "first": change.first.name,
                 "skipped": [point.name for point in change.skipped],
                 "points": change.points,
+                "claims": list(change.claims),
             }
             for change in bisected.changes
         ],
+        "unchanged": list(bisected.unchanged),
         "probes": [
             {"point": probe.point.name, "about": probe.point.about, "state": probe.state, "why": probe.why}
             for probe in bisected.probes

@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
     {"_canonical", "_children", "_environment", "_isolation", "_seal"},
     {
         "_assemble",
+        "_bisection",
         "_executors",
         "_holdings",
         "_many",

@@ -72,13 +72,15 @@ def bisect(
 ) -> None:
     """Find the release (or commit) at which the verdict of REPRODUCTION changes.
 
-    REPRODUCTION is a script, a test (FILE::NAME; ARGUMENTS are more of them) or a bundle. Recordings
-    are kept, so that an interrupted search goes on where it was. What cannot be judged is skipped and
-    named.
+    REPRODUCTION is a script, a test (FILE::NAME; ARGUMENTS are more of them) or a bundle. Each claim that
+    the bad end violates and the good end does not is searched for; those that change together are one
+    answer. Recordings are kept, so that an interrupted search goes on where it was. What cannot be judged
+    is skipped and named.
     """
     from .. import _render, _render_compare
     from .. import bisect as bisecting
     from .. import compare as comparing
+    from .._bisection import Question
     from ..errors import UsageError
 
     if len(good) > 2:
@@ -92,7 +94,7 @@ def bisect(
         )
     if output is not None:
         comparing.check_place(output, replace=replace)
-    question = bisecting.Question(by=cast(Literal["verdict", "output"], by), claim=claim)
+    question = Question(by=cast(Literal["verdict", "output"], by), claim=claim)
     signer = signer_of(key)
     options = options_of(
         python=python,

@@ -7,8 +7,9 @@
 CASES is a folder of `<name>/repro.py` and `<name>/case.json`. The bad end is the last release that shows
 the case, the good end the newest release (`--good` names another). The verdict tells good from bad; where
 it cannot (the newest release shows something else still), the script's output does. The table, in
-Markdown: points, recordings, their bound ⌈log2 n⌉ + 2, seconds, and what was found. Exit 1 where an answer
-is another one than the case's, or took more recordings than the bound.
+Markdown: points, recordings, their bound ⌈log2 n⌉ + 2 for one change, seconds, and what was found. What else
+the bad end violates is searched as well, and named in the last column. Exit 1 where no answer is the case's,
+or took more recordings than the bound.
 """
 
 import argparse
@@ -21,7 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentproof import compare, signing
-from agentproof.bisect import Bisected, Question, bisect_releases
+from agentproof._bisection import Bisected, Question
+from agentproof.bisect import bisect_releases
 from agentproof.errors import AgentproofError, UsageError
 
 
@@ -40,17 +42,21 @@ class Answer:
     seconds: float
     last_bad: str
     first_fixed: str
+    others: str = ""
+    """What else the bad end violates, with where that is fixed."""
+    changes: int = 1
 
     @property
     def bound(self) -> int:
-        """The recordings that a search of this many points may take, those for skipped ones aside."""
+        """The recordings that one change among this many points may take, those for skipped ones aside."""
         return math.ceil(math.log2(self.points)) + 2
 
     @property
     def is_right(self) -> bool:
         """Whether it is what case.json says, within the bound."""
         agrees = (self.last_bad, self.first_fixed) == (self.bad, self.named)
-        return agrees and self.recordings <= self.bound + self.skipped
+        more = (self.changes - 1) * (self.bound - 2)
+        return agrees and self.recordings <= self.bound + self.skipped + more
 
 
 class _Progress:
@@ -110,7 +116,7 @@ def _read(path: Path | None) -> Iterator[Answer]:
 
 def _line(answer: Answer) -> str:
     skipped = f" ({answer.skipped} skipped)" if answer.skipped else ""
-    right = "yes" if answer.is_right else f"NO: {answer.named}"
+    right = ("yes" if answer.is_right else f"NO: {answer.named}") + answer.others
     return (
         f"| {answer.case} | {answer.by} | {answer.points} | {answer.recordings}{skipped} | {answer.bound} | "
         f"{answer.seconds:.0f} | {answer.last_bad} | {answer.first_fixed} | {right} |"
@@ -120,7 +126,10 @@ def _line(answer: Answer) -> str:
 def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.Recorder) -> Answer:
     started = time.monotonic()
     by, found = _bisected(folder / "repro.py", case["buggy"], good, recorder)
-    (change,) = found.changes
+    named = (case["buggy"], case["fixed"])
+    answers = {(change.last.name, change.first.name): change for change in found.changes}
+    change = answers.pop(named, None) or answers.pop(next(iter(answers)))
+    others = "".join(f"; {', '.join(each.claims)}: {each.first.name}" for each in answers.values())
     return Answer(
         case=folder.name,
         bad=case["buggy"],
@@ -132,6 +141,8 @@ def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.
         seconds=round(time.monotonic() - started, 1),
         last_bad=change.last.name,
         first_fixed=change.first.name,
+        others=others,
+        changes=len(found.changes),
     )
 
 

@@ -1,13 +1,24 @@
 """Bisecting: the search itself, on every place of the change and any skipped points."""
 
 import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentproof.bisect import State, judged, search
-from agentproof.models.manifest import ClaimResult, Judgement
+from agentproof._bisection import Bisected, Bisection, Point, Question, Span, State, judged, search
+from agentproof._comparison import Attempt
+from agentproof._targets import Target
+from agentproof.compare import Options, Recorder, Subject
+from agentproof.errors import UsageError
+from agentproof.models.manifest import ClaimResult, Judgement, Manifest
+from agentproof.record import Request
+from agentproof.store import Bundle
+from tests import forge
 
 
 @given(st.integers(2, 200), st.data())
@@ -68,3 +79,93 @@ def _judgement(**statuses: str) -> Judgement:
 )
 def test_a_point_is_good_bad_or_skipped(statuses: dict[str, str], claim: str | None, expected: State) -> None:
     assert judged(_judgement(**statuses), claim=claim)[0] == expected
+
+
+FORGED = Manifest.from_bytes(forge.draft().seal().manifest)
+
+
+class Releases:
+    """Stands in for the recorder: release n gives the judgement that was written down for it."""
+
+    def __init__(self, judgements: Mapping[int, Judgement]) -> None:
+        self.options = Options()
+        self.story = self
+        self._judgements = judgements
+        self.recorded: list[str] = []
+
+    def working(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, label: str, text: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def request_of(self, subject: Subject) -> Iterator[Request]:
+        yield Request(Path(subject.name))
+
+    def attempt(self, name: str, base: Request, target: Target) -> Attempt:
+        self.recorded.append(target.text)
+        judgement = self._judgements.get(int(target.text))
+        if judgement is None:
+            return Attempt(target.text, failed="does not build")
+        manifest = FORGED.model_copy(update={"judgement": judgement})
+        return Attempt(target.text, bundle=Bundle(manifest.to_bytes(), {}))
+
+
+def _bisected(releases: Releases, count: int, *, bad: int) -> Bisected:
+    points = tuple(Point(str(number), Target(str(number))) for number in range(count))
+    span = Span("first_bad" if bad else "first_fixed", points)
+    recorder = cast(Recorder, releases)  # what a bisection asks of it is here
+    return Bisection(Subject("case"), Question(), recorder).run([span])
+
+
+def _fixed_at(**releases: int) -> Mapping[int, Judgement]:
+    """Twenty releases; each of the claims is violated before the release that is given for it."""
+    return {
+        number: _judgement(
+            **{claim: "violated" if number < fixed else "holds" for claim, fixed in releases.items()}
+        )
+        for number in range(20)
+    }
+
+
+def test_claims_that_are_fixed_together_are_one_change() -> None:
+    releases = Releases(_fixed_at(one=7, two=7))
+    (change,) = _bisected(releases, 20, bad=0).changes
+    assert (change.last.name, change.first.name, change.claims) == ("6", "7", ("one", "two"))
+    assert len(releases.recorded) <= math.ceil(math.log2(20)) + 2
+
+
+def test_claims_that_are_fixed_apart_are_a_change_each() -> None:
+    releases = Releases(_fixed_at(early=3, late=15))
+    found = _bisected(releases, 20, bad=0)
+    assert [(change.first.name, change.claims) for change in found.changes] == [
+        ("3", ("early",)),
+        ("15", ("late",)),
+    ]
+    assert len(releases.recorded) == len(set(releases.recorded)) < 12
+
+
+def test_a_claim_that_the_good_end_violates_too_is_named_and_not_searched() -> None:
+    found = _bisected(Releases(_fixed_at(fixed=9, never=99)), 20, bad=0)
+    assert [(change.first.name, change.claims) for change in found.changes] == [("9", ("fixed",))]
+    assert found.unchanged == ("never",)
+
+
+def test_an_end_that_violates_all_that_the_bad_one_does_is_not_good() -> None:
+    with pytest.raises(UsageError, match=r"19 is not good: violated: never"):
+        _bisected(Releases(_fixed_at(never=99)), 20, bad=0)
+
+
+def test_another_violation_at_the_good_end_does_not_make_it_bad() -> None:
+    judgements = dict(_fixed_at(one=7))
+    judgements[19] = _judgement(one="holds", other="violated")
+    (change,) = _bisected(Releases(judgements), 20, bad=0).changes
+    assert change.first.name == "7"
+
+
+def test_what_cannot_be_recorded_between_two_neighbours_is_named() -> None:
+    judgements = {number: each for number, each in _fixed_at(one=7).items() if number not in (6, 7)}
+    (change,) = _bisected(Releases(judgements), 20, bad=0).changes
+    assert (change.last.name, change.first.name) == ("5", "8")
+    assert [point.name for point in change.skipped] == ["6", "7"]
