@@ -8,12 +8,12 @@ another kind is an error that names file and line; a forged but well-formed even
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn
 
-from ..errors import FormatError, RecorderError
+from ..errors import FormatError, RecorderError, UsageError
 from ..models._wire import Text, Wire
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
@@ -110,9 +110,10 @@ def read_mode(
     A stream that was ended for its size counts `most` bytes: what it came to beyond is chance.
 
     Raises:
+        UsageError: the script had something else in the SDK's place.
         RecorderError: a file is not what the recorder writes; file and line are named.
     """
-    end = _read_end(control, mode)
+    end = _read_end(control, mode, paths)
     # A last word from a mode that was still running is not the recorder's.
     ended = end is not None and died is None
     events = tuple(_events(control, mode, whole=ended))
@@ -148,7 +149,7 @@ def captured(control: Path, name: str, *, kept: int, most: int) -> Captured:
     return Captured(data=data, size=min(size, most), truncated=size > len(data))
 
 
-def _read_end(control: Path, mode: Mode) -> _End | None:
+def _read_end(control: Path, mode: Mode, paths: Mapping[str, str]) -> _End | None:
     name = f"{mode}.end.json"
     found = read_member(control, name, limit=_MAX_END_BYTES + 1)
     if found is None:
@@ -156,10 +157,26 @@ def _read_end(control: Path, mode: Mode) -> _End | None:
     data, size = found
     if size > _MAX_END_BYTES:
         raise RecorderError(f"{name}: {size} bytes is over the limit of {_MAX_END_BYTES}")
+    document = _parse(data, name, 1)
+    _hold_to_the_wheel(document.get("loaded"), paths)
     try:
-        return _End.from_shape(_parse(data, name, 1))
+        return _End.from_shape(document)
     except FormatError as error:
         raise RecorderError(f"{name}: {error.message}") from error
+
+
+def _hold_to_the_wheel(loaded: object, paths: Mapping[str, str]) -> None:
+    """Nothing is recorded as the SDK that is not: modules from elsewhere have their whole path."""
+    for module in loaded if isinstance(loaded, list) else ():
+        path = module.get("path") if isinstance(module, dict) else None
+        if not isinstance(path, str) or not os.path.isabs(path):
+            continue
+        for place, token in sorted(paths.items(), key=lambda item: -len(item[0])):
+            path = path.replace(place, token)
+        raise UsageError(
+            f"the script imported {module.get('module')} from {path}, not from the wheel that is recorded",
+            hint="rename what stands in the SDK's place, so that the SDK is imported",
+        )
 
 
 def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any]]:  # Any: JSON

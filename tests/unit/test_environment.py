@@ -95,6 +95,8 @@ FAULTS = {
     "a usercustomize": (_write(f"{SITE}/usercustomize.py"), "usercustomize.py belongs to none"),
     "a module inside a package": (_write(f"{SITE}/demo/evil.py"), r"demo/evil\.py belongs to none"),
     "a forged .pyc": (_write(f"{SITE}/demo/__pycache__/__init__.cpython-312.pyc"), "belongs to none"),
+    "a module without its source": (_write(f"{SITE}/demo/evil.pyc"), r"demo/evil\.pyc belongs to none"),
+    "a .pyc that is found before site-packages": (_write("lib/python3.12/json.pyc"), "belongs to none"),
     "a shared object": (_write(f"{SITE}/demo/__init__.cpython-312-x86_64-linux-gnu.so"), "belongs to none"),
     "a package of another name": (_write(f"{SITE}/agents/__init__.py"), "belongs to none"),
     "a file beside site-packages": (_write("lib/python3.12/os.py"), "belongs to none"),
