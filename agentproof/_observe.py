@@ -137,6 +137,8 @@ def observe(
     source = reproduction.source
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(_levels.choose, conditions.require_isolation)
+        if conditions.require_isolation is not None:
+            choosing.result()  # what cannot be had is said before anything is built
         with _venv.prepare(lock, store, progress=story.working) as environment:
             story.done(
                 "built",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from .. import _scratch
-from . import _uv
+from . import _lockcache, _uv
 from ._wheels import OWN_CACHES, WheelStore
 
 Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "uv"]
@@ -37,7 +37,7 @@ class Item:
 
     kind: Kind
     label: str
-    """For people: a wheel's file name, else a digest; no path of this machine."""
+    """For people: a wheel's file name, what a lock is of, else a digest; no path of this machine."""
     path: Path
     size: int
     used: float
@@ -53,6 +53,10 @@ class Pruned:
     items: tuple[Item, ...]
     abandoned: int
     """Leftovers of processes that were killed."""
+    left: int
+    """The bytes that are still there."""
+    spared: int
+    """Items that stayed though they are over the bounds: they may be in use."""
 
     @property
     def size(self) -> int:
@@ -79,15 +83,18 @@ def prune(
     items = list_cache(store)
     total = sum(item.size for item in items)
     removed = []
+    spared = 0
     for item in items:
         age = moment - item.used
         too_old = unused_for is not None and age > unused_for
-        if age < _GRACE or not (too_old or total > max_bytes):
+        if not (too_old or total > max_bytes):
             continue
-        if _remove(item, store):
+        if age < _GRACE:
+            spared += 1
+        elif _remove(item, store):
             removed.append(item)
             total -= item.size
-    return Pruned(items=tuple(removed), abandoned=abandoned)
+    return Pruned(items=tuple(removed), abandoned=abandoned, left=total, spared=spared)
 
 
 def _items(store: WheelStore) -> Iterator[Item]:
@@ -98,7 +105,8 @@ def _items(store: WheelStore) -> Iterator[Item]:
         )
     for name, kind in _KINDS:
         for path, status in _files(store.cache / name):
-            yield Item(kind, path.name, path, status.st_size, status.st_mtime)
+            label = _lockcache.label(path) if kind == "lock" else path.name
+            yield Item(kind, label, path, status.st_size, status.st_mtime)
     unpacked = store.cache / "uv"
     found = [status for _, status in _files(unpacked)]
     if found:

@@ -59,6 +59,19 @@ def load(cache: Path, key: Key) -> Record | None:
     return record if record is not None and record.key == key else None
 
 
+def label(path: Path) -> str:
+    """What a kept lock is of, for people."""
+    try:
+        data = _seal.unseal(path.read_bytes(), what="lock")
+        record = Record.from_bytes(data) if data is not None else None
+    except (OSError, FormatError):
+        record = None
+    if record is None:
+        return path.name
+    day = f", as of {record.as_of}" if record.as_of else ""
+    return f"{record.target.name} {record.target.version} on CPython {record.key.python}{day}"
+
+
 def keep(cache: Path, record: Record) -> bool:
     """Keep a lock; whether that was possible."""
     sealed = _seal.seal(record.to_bytes(), what="lock")

@@ -11,6 +11,7 @@ process becomes another user first. The launcher applies a level, tests it from 
 starts Python; `docs/security/isolation.md` says what each level stops and what it does not.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,13 @@ from ..models.manifest import Isolation
 from ._sandbox import Level, free_id, is_root, launch_plan, outside, start
 
 LEVELS: Final[tuple[Level, ...]] = ("namespace", "seccomp", "audit-hook")
+
+
+WAY_TO_NAMESPACES: Final = (
+    "on Ubuntu 24.04 `sysctl kernel.apparmor_restrict_unprivileged_userns=0` allows user namespaces, "
+    "elsewhere `sysctl user.max_user_namespaces=10000`; a container needs `--security-opt "
+    "seccomp=unconfined` or CAP_SYS_ADMIN"
+)
 
 
 @dataclass(frozen=True)
@@ -94,9 +102,7 @@ def choose(require: str | None = None) -> Choice:
     wanted = f"--require-isolation {require}" if require else "isolation"
     raise CannotDoError(
         f"{wanted} cannot be had on this machine ({reasons})",
-        hint="`agentproof doctor` shows each level; on Ubuntu 24.04 `sysctl "
-        "kernel.apparmor_restrict_unprivileged_userns=0` allows user namespaces, and a container needs "
-        "`--security-opt seccomp=unconfined` or CAP_SYS_ADMIN",
+        hint=f"`agentproof doctor` shows each level; {WAY_TO_NAMESPACES}",
     )
 
 
@@ -219,6 +225,8 @@ class Report:
 
 def _explain(failed: str) -> str:
     step = failed.partition(":")[0]
+    if failed == f"namespaces: {os.strerror(errno.ENOSPC)}":
+        return "user namespaces are switched off, or too many are in use (user.max_user_namespaces)"
     known = {
         "namespaces": "user namespaces are refused to this user",
         "id-map": "no user can be mapped into a user namespace",

@@ -1,6 +1,7 @@
 """`agentproof cache`."""
 
 import re
+import time
 
 import click
 
@@ -21,21 +22,47 @@ def cache() -> None:
 
 @examples("agentproof cache list --verbose")
 @cache.command(name="list")
-@click.option("--verbose", "-v", is_flag=True, help="One line an item.")
+@click.option("--verbose", "-v", is_flag=True, help="One line an item, the least recently used first.")
 def list_items(*, verbose: bool) -> None:
     """Say how much is kept, by kind."""
     from .._environment import _cache, _wheels
 
     items = _cache.list_cache(_wheels.default_store())
     click.echo(str(_wheels.cache_root()))
-    for kind in dict.fromkeys(item.kind for item in items):
+    for kind, (name, what) in _KINDS.items():
         of_kind = [item for item in items if item.kind == kind]
-        size = sum(item.size for item in of_kind) / 1e6
-        click.echo(f"  {kind:<12}{len(of_kind):>6}  {size:>8.1f} MB")
-        if verbose:
-            for item in of_kind:
-                origin = f"  ({item.origin})" if item.origin else ""
-                click.echo(f"    {item.size / 1e6:>8.1f} MB  {item.label}{origin}")
+        if not of_kind:
+            continue
+        count = "" if kind == "uv" else str(len(of_kind))
+        size = sum(item.size for item in of_kind)
+        click.echo(f"  {name:<14}{count:>6} {_megabytes(size):>11}   {what}")
+        for item in of_kind if verbose and kind != "uv" else ():
+            origin = f" ({item.origin})" if item.origin else ""
+            used = _ago(time.time() - item.used)
+            click.echo(f"  {'':<20} {_megabytes(item.size):>11}   {used:<14} {item.label}{origin}")
+    click.echo(f"  {'together':<20} {_megabytes(sum(item.size for item in items)):>11}")
+
+
+_KINDS = {
+    "wheel": ("wheels", "by SHA-256, hashed each time they are read"),
+    "lock": ("locks", "what a release and all that it needs resolve to"),
+    "bytecode": ("bytecode", "compiled once a lock"),
+    "built": ("built wheels", "of commits"),
+    "recording": ("recordings", "so that an interrupted comparison goes on"),
+    "uv": ("uv's cache", "unpacked wheels and index pages"),
+}
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+
+
+def _ago(seconds: float) -> str:
+    for unit, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= unit:
+            count = int(seconds // unit)
+            return f"{_counted(count, name)} ago"
+    return "just now"
 
 
 @examples("agentproof cache prune --max-size 500M", "agentproof cache prune --unused-for 30")
@@ -57,5 +84,13 @@ def prune(*, max_size: str, unused_for: int | None) -> None:
         max_bytes=int(match[1]) * _UNITS[match[2]],
         unused_for=None if unused_for is None else unused_for * 86400.0,
     )
-    left = f", and {pruned.abandoned} leftovers of killed processes" if pruned.abandoned else ""
-    click.echo(f"removed {len(pruned.items)} items, {pruned.size / 1e6:.1f} MB{left}")
+    more = f", and {_counted(pruned.abandoned, 'leftover')} of killed processes" if pruned.abandoned else ""
+    click.echo(f"removed {_counted(len(pruned.items), 'item')}, {_megabytes(pruned.size)}{more}")
+    spared = (
+        f" ({_counted(pruned.spared, 'item')} more would go, but were used within the last hour)"
+    )
+    click.echo(f"kept {_megabytes(pruned.left)}{spared if pruned.spared else ''}")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -20,17 +20,19 @@ def doctor(ctx: click.Context) -> None:
     from ..errors import Exit
 
     needed = True
+    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("-", "yellow")}
     for works, name, text, fix in _findings():
-        mark = click.style("✓", fg="green") if works else click.style("✗", fg="red")
-        click.echo(f"  {mark} {name:<12} {text}")
+        mark, colour = marks[works]
+        click.echo(f"  {click.style(mark, fg=colour)} {name:<12} {text}")
         if not works and fix:
             click.echo(f"    {'':<12} fix: {fix}")
-        if not works and name in {"python", "uv", "isolation"}:
+        if works is False and name in {"python", "uv", "isolation"}:
             needed = False
     ctx.exit(Exit.YES if needed else Exit.CANNOT)
 
 
-_Finding = tuple[bool, str, str, str]
+_Finding = tuple[bool | None, str, str, str]
+"""Whether it works (None: no, and it is not needed), its name, what there is to say, and the fix."""
 
 
 def _findings() -> Iterator[_Finding]:
@@ -97,12 +99,17 @@ def _isolation_found() -> Iterator[_Finding]:
     from .._isolation import _levels
 
     probes = _levels.probe()
+    chosen = next((probe for probe in probes if probe.works), None)
     for probe in probes:
-        tested = probe.self_test.replace("_", " ")
-        text = f"{probe.level}: {'works' if probe.works else probe.why}"
         if probe.works:
-            text += f" (self-test: {tested}; files: {probe.files})"
-        yield probe.works or any(each.works for each in probes), "isolation", text, probe.why
+            used = "used here; " if probe is chosen else ""
+            tested = probe.self_test.replace("_", " ")
+            text = f"{probe.level}: works ({used}self-test: {tested}; files: {probe.files})"
+            yield True, "isolation", text, ""
+        else:
+            works = None if chosen is not None else False
+            fix = _levels.WAY_TO_NAMESPACES if sys.platform == "linux" else "record on Linux for more"
+            yield works, "isolation", f"{probe.level}: {probe.why}", fix
 
 
 def _keys_found() -> Iterator[_Finding]:
@@ -125,16 +132,17 @@ def _keys_found() -> Iterator[_Finding]:
 
 
 def _cache_found() -> Iterator[_Finding]:
-    from .._environment import _wheels
+    from .._environment import _cache, _wheels
 
     root = _wheels.cache_root()
-    entries = _wheels.default_store().entries()
-    megabytes = sum(entry.size for entry in entries) / 1e6
+    items = _cache.list_cache(_wheels.default_store())
+    wheels = sum(item.kind == "wheel" for item in items)
+    megabytes = sum(item.size for item in items) / 1e6
     existing = next(each for each in (root, *root.parents) if each.exists())
     free = shutil.disk_usage(existing).free / 1e9
     yield (
         free > 1,
         "cache",
-        f"{len(entries)} wheels, {megabytes:.0f} MB in {root}; {free:.0f} GB free",
-        ("free some space, or set AGENTPROOF_CACHE_DIR"),
+        f"{wheels} wheels, {megabytes:.0f} MB with all else in {root}; {free:.0f} GB free",
+        "`agentproof cache prune`, or set AGENTPROOF_CACHE_DIR",
     )

@@ -9,10 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from agentproof import _scratch
-from agentproof._environment import _cache
+from agentproof._environment import _cache, _lockcache
 from agentproof._environment._wheels import Provenance, WheelStore
+from agentproof.cli import cli
+from agentproof.models.manifest import Origin, Platform, Target
 from tests.wheels import make_wheel
 
 HOUR = 3600.0
@@ -46,6 +49,44 @@ def test_it_lists_the_least_recently_used_first(store: WheelStore) -> None:
         ("recording", "def", None),
     ]
     assert all(item.size > 0 for item in listed)
+
+
+def test_the_list_says_what_each_thing_is(store: WheelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(store.cache))
+    sha256 = _add(store, "1.0", hours=50)
+    key = _lockcache.Key(
+        requirement="demo==1.0",
+        extra=(),
+        python="3.12.1",
+        platform=Platform(system="Linux", machine="x86_64", libc="glibc"),
+        tags="0" * 64,
+        places="0" * 64,
+    )
+    target = Target(
+        name="demo",
+        version="1.0",
+        wheel="demo-1.0-py3-none-any.whl",
+        sha256=sha256,
+        size=9,
+        origin=Origin(kind="index"),
+    )
+    record = _lockcache.Record(key=key, target=target, packages=(), as_of="2026-01-01")
+    assert _lockcache.keep(store.cache / "locks", record)
+    (store.cache / "locks" / "other").write_bytes(b"of another user")
+    listed = CliRunner().invoke(cli, ["cache", "list", "--verbose"]).output
+    assert "demo 1.0 on CPython 3.12.1, as of 2026-01-01" in listed
+    assert "2 days ago     demo-1.0-py3-none-any.whl (index)" in listed
+    assert "just now       other" in listed
+    assert listed.splitlines()[-1].split()[0] == "together"
+
+
+def test_pruning_says_what_stays_and_why(store: WheelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(store.cache))
+    _add(store, "1.0", hours=9)
+    _add(store, "2.0", hours=0.5)
+    said = CliRunner().invoke(cli, ["cache", "prune", "--max-size", "0"]).output
+    assert said.startswith("removed 1 item, ")
+    assert "(1 item more would go, but were used within the last hour)" in said
 
 
 def test_pruning_removes_the_least_recently_used_until_the_rest_fits(store: WheelStore) -> None:
