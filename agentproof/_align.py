@@ -6,7 +6,7 @@ Rules:
 2. Facts are matched by what they are about: run (by agent, call and order of appearance), tool and
    call id, state, and how often the same came before. Their place in the order is compared after.
 3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
-   versions what counts are the decisions that it holds (`/context/…approvals`).
+   versions what counts are the decisions that it holds (`/context/…approvals`), by call.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from .models import _wire
 from .models._wire import Sha256
-from .models.comparison import TraceDifference
+from .models.comparison import About, TraceDifference
 from .models.diff import Absent, diff
 from .models.events import (
     AnyEvent,
@@ -40,6 +40,7 @@ State = Callable[[Sha256], Any]  # Any: a state's JSON
 
 _LONGEST: Final = 300
 _DECISIONS: Final = re.compile(r"/context/\w*approvals(?:/|$)")
+_DECIDED: Final = ("approved", "rejected")
 _MOMENTS: Final = {
     "decision": "at a decision",
     "restore": "at a restore",
@@ -54,6 +55,7 @@ class Step:
     """A fact, with what it is about."""
 
     key: tuple[str, ...]
+    about: About
     subject: str
     seq: int
     fact: Fact
@@ -82,9 +84,9 @@ def steps(trace: Trace, state: State) -> dict[tuple[str, ...], Step]:
     namer = _Namer()
     found: dict[tuple[str, ...], Step] = {}
     for event, fact in placed(trace, state):
-        about, subject = namer.name(event, fact)
+        about, names, subject = namer.name(event, fact)
         count = 1
-        while (*about, str(count)) in found:
+        while (about, *names, str(count)) in found:
             count += 1
         if count > 1:
             subject += f" ({count})"
@@ -92,7 +94,8 @@ def steps(trace: Trace, state: State) -> dict[tuple[str, ...], Step]:
         if isinstance(event, StateDecided | StateObserved):
             document = state(event.snapshot)
             schema = str(document.get("$schemaVersion")) if isinstance(document, Mapping) else None
-        found[*about, str(count)] = Step((*about, str(count)), subject, event.seq, fact, schema)
+        key = (about, *names, str(count))
+        found[key] = Step(key, about, subject, event.seq, fact, schema)
     return found
 
 
@@ -103,43 +106,41 @@ class _Namer:
         self._runs: dict[str, str] = {}
         self._seen: dict[str, int] = {}
 
-    def name(self, event: AnyEvent, fact: Fact) -> tuple[tuple[str, ...], str]:  # noqa: PLR0911 - a table
+    def name(  # noqa: PLR0911 - a table
+        self, event: AnyEvent, fact: Fact
+    ) -> tuple[About, tuple[str, ...], str]:
         run = self._runs.get(event.run or "", "")
         within = f" in the {run}" if run else ""
         match event:
             case RunStarted():
                 run = self._new_run(event)
-                return ("run", run), f"the {run}"
+                return "run", (run,), f"the {run}"
             case RunEnded():
-                return ("run-end", run), f"the end of the {run}"
+                return "end", (run,), f"the end of the {run}"
             case ToolStarted():
                 call = event.call_id or ""
-                return ("tool", run, event.tool, call), f"tool {event.tool}{_for(call)}{within}"
+                return "tool", (run, event.tool, call), f"tool {event.tool}{_for(call)}{within}"
             case ToolEnded():
                 call = event.call_id or ""
-                return (
-                    "tool-end",
-                    run,
-                    event.tool,
-                    call,
-                ), f"the output of tool {event.tool}{_for(call)}{within}"
+                subject = f"the output of tool {event.tool}{_for(call)}{within}"
+                return "output", (run, event.tool, call), subject
             case ModelCalled():
-                return ("model-input", run), f"the model's input{within}"
+                return "input", (run,), f"the model's input{within}"
             case StateDecided():
                 state, call = str(fact["state"]), event.call_id or ""
-                about = ("decision", state, event.decision, call)
-                return about, f"the decision to {event.decision}{f' {call}' if call else ''} on {state}"
+                subject = f"the decision to {event.decision}{f' {call}' if call else ''} on {state}"
+                return "decision", (state, event.decision, call), subject
             case StateMade() | StateRestored():
                 state = str(fact["state"])
                 how = "made from a result" if isinstance(event, StateMade) else "restored from JSON"
-                return ("state", state, event.kind), f"{state}, {how}"
+                return "state", (state, event.kind), f"{state}, {how}"
             case StateObserved():
                 state = str(fact["state"])
-                return ("change", state, event.moment), f"a change in {state}, seen {_MOMENTS[event.moment]}"
+                return "change", (state, event.moment), f"a change in {state}, seen {_MOMENTS[event.moment]}"
             case ScriptEnded():
-                return ("script",), "the end of the script"
+                return "script", (), "the end of the script"
             case TestEnded():
-                return ("test-end", event.test), f"the end of test {event.test}"
+                return "test", (event.test,), f"the end of test {event.test}"
             case _:
                 raise TypeError(f"the projection gives no fact for {event.kind}")
 
@@ -169,7 +170,8 @@ def _ordinal(number: int) -> str:
 
 def _lonely(what: str, mode: Mode, step: Step) -> TraceDifference:
     subject = _wire.bounded(step.subject)
-    shape: dict[str, Any] = {"mode": mode, "what": what, "subject": subject}  # Any: a wire shape
+    # Any: a wire shape
+    shape: dict[str, Any] = {"mode": mode, "what": what, "about": step.about, "subject": subject}
     number, side = ("event", "before") if what == "gone" else ("other_event", "after")
     shape[number] = step.seq
     if content := {name: part for name, part in _by_pointer(step.fact).items() if name != "fact" and part}:
@@ -185,6 +187,7 @@ def _changes(mode: Mode, mine: Step, theirs: Step) -> Iterator[TraceDifference]:
         shape: dict[str, Any] = {  # Any: a wire shape
             "mode": mode,
             "what": "changed",
+            "about": mine.about,
             "subject": _wire.bounded(mine.subject),
             "event": mine.seq,
             "other_event": theirs.seq,
@@ -197,10 +200,38 @@ def _changes(mode: Mode, mine: Step, theirs: Step) -> Iterator[TraceDifference]:
 
 
 def _decisions_only(fact: Fact) -> Fact:
+    """The fact with the calls that became approved or rejected, wherever the state's schema keeps them."""
     if "changes" not in fact:
         return fact
-    kept = [change for change in fact["changes"] if _DECISIONS.match(change["pointer"])]
-    return {**fact, "changes": kept}
+    found: dict[str, dict[str, set[str]]] = {}
+    for change in fact["changes"]:
+        if _DECISIONS.match(change["pointer"]):
+            named = next((part for part in change["pointer"].split("/") if part in _DECIDED), None)
+            for side in ("before", "after"):
+                for decision, call in _decided(change.get(side), named):
+                    found.setdefault(decision, {"before": set(), "after": set()})[side].add(call)
+    return {
+        **fact,
+        "changes": [
+            {"pointer": f"/{decision}"} | {side: sorted(calls) for side, calls in sides.items() if calls}
+            for decision, sides in sorted(found.items())
+            if sides["before"] != sides["after"]
+        ],
+    }
+
+
+def _decided(value: Any, decision: str | None) -> Iterator[tuple[str, str]]:  # Any: a part of a state's JSON
+    """The calls in a part of a state's approvals; a decision on every call of a tool counts as `*`."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _decided(part, name if name in _DECIDED else decision)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _decided(part, decision)
+    elif decision is not None and isinstance(value, str):
+        yield decision, value
+    elif decision is not None and value is True:
+        yield decision, "*"
 
 
 def _by_pointer(fact: Fact) -> Fact:
@@ -224,6 +255,7 @@ def _moves(
             yield TraceDifference(
                 mode=mode,
                 what="moved",
+                about="order",
                 subject=_wire.bounded(f"{mine[key].subject}, where {theirs[other].subject} now comes"),
                 event=mine[key].seq,
                 other_event=theirs[key].seq,

@@ -14,15 +14,29 @@ from ._digests import sha256
 from ._limits import MAX_BUNDLE_BYTES, MAX_STATE_BYTES
 from .errors import BundleError
 from .models._wire import Sha256, decode
-from .models.comparison import Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
+from .models.comparison import About, Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
 from .models.events import ScriptEnded
 from .models.manifest import Judgement, Manifest, Member, Status
 from .models.statement import build_comparison_statement
 from .models.trace import Trace
 from .store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 
-SHOWN: Final = 12
+SHOWN: Final = 24
 """Differences that a cell holds in full."""
+_TELLING: Final[tuple[About, ...]] = (
+    "tool",
+    "end",
+    "change",
+    "decision",
+    "state",
+    "test",
+    "script",
+    "run",
+    "output",
+    "input",
+    "order",
+)
+"""What is told first: what ran and how it ended, before what follows from it."""
 BUNDLES: Final = "bundles/"
 
 
@@ -139,7 +153,7 @@ def _compared(first: _Cell, other: _Cell) -> Cell:
         return Cell(target=other.name, outcome="inconclusive", recorded=other.recorded)
     _hold_same_script(first.manifest, other.manifest)
     before, after = first.manifest.judgement, other.manifest.judgement
-    differences = list(_differences(first, other))
+    differences = _differences(first, other)
     left = len(differences) - SHOWN
     return Cell(
         target=other.name,
@@ -171,11 +185,15 @@ def _hold_same_script(first: Manifest, other: Manifest) -> None:
         )
 
 
-def _differences(first: _Cell, other: _Cell) -> Iterator[TraceDifference]:
+def _differences(first: _Cell, other: _Cell) -> list[TraceDifference]:
+    """Those that say most first, and what both modes share side by side."""
     mine, theirs = first.traces(), other.traces()
-    for mode in mine:
-        if mode in theirs:
-            yield from compare_traces(mine[mode], first.state, theirs[mode], other.state)
+    ranked = [
+        (_TELLING.index(each.about), place, each.mode, each)
+        for mode in mine.keys() & theirs.keys()
+        for place, each in enumerate(compare_traces(mine[mode], first.state, theirs[mode], other.state))
+    ]
+    return [each for *_, each in sorted(ranked, key=lambda entry: entry[:3])]
 
 
 def outcome(before: Judgement, after: Judgement) -> Outcome:
@@ -195,9 +213,13 @@ def outcome(before: Judgement, after: Judgement) -> Outcome:
 
 
 def claim_changes(before: Judgement, after: Judgement) -> Iterator[ClaimChange]:
-    """The claims whose status is another one, violated ones first."""
+    """The claims whose status is another one, or violated in both; violated ones first."""
     was, now = _statuses(before), _statuses(after)
-    changed = [claim for claim in was.keys() | now.keys() if was.get(claim) != now.get(claim)]
+    changed = [
+        claim
+        for claim in was.keys() | now.keys()
+        if was.get(claim) != now.get(claim) or was.get(claim) == "violated"
+    ]
     for claim in sorted(changed, key=lambda each: ("violated" not in (was.get(each), now.get(each)), each)):
         name, mode = claim
         yield ClaimChange.from_shape(

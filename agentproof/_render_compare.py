@@ -1,6 +1,7 @@
 """What people read of a replay, a comparison, a bisection and a matrix."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from .store import bundle_id
 
 _LABEL = 12
 _SHOWN = 6
+_FEW = 3
 _WIDTH = 96
 
 
@@ -65,34 +67,49 @@ def replayed_json(replayed: Replayed, *, path: str) -> str:
     return json_line(shape)
 
 
-def render_differences(differences: Iterable[TraceDifference], *, limit: int, more: int = 0) -> Iterator[str]:
-    """The first differences between two traces, in words; what both modes share is said once."""
-    merged: dict[tuple[str, ...], list[TraceDifference]] = {}
+def render_differences(
+    differences: Iterable[TraceDifference], *, limit: int | None, more: int = 0, alike: bool = False
+) -> Iterator[str]:
+    """The first things that two traces do not share, in words; what both modes share is said once.
+
+    With `alike`, so is what differs from the one before in its numbers alone.
+    """
+    groups: dict[tuple[str, ...], list[TraceDifference]] = {}
     for each in differences:
-        merged.setdefault(_identity(each), []).append(each)
-    for group in list(merged.values())[:limit]:
+        subject = _without_numbers(each.subject) if alike else each.subject
+        groups.setdefault((each.what, subject), []).append(each)
+    shown = list(groups.values())[:limit]
+    for group in shown:
         yield from _difference(group)
-    left = sum(len(group) for group in list(merged.values())[limit:]) + more
+    left = more + sum(map(len, groups.values())) - sum(map(len, shown))
     if left:
         yield f"  {'':<{_LABEL}}… and {left} more"
 
 
-def _identity(each: TraceDifference) -> tuple[str, ...]:
-    sides = (json.dumps(side, sort_keys=True) for side in (each.before, each.after))
-    return (each.what, each.subject, each.pointer or "", *sides)
+def _without_numbers(text: str) -> str:
+    # "the run of a" is the first one, and "the 2nd run of a" another one of its kind.
+    return re.sub(r"\d+", "#", re.sub(r"\d+(?:st|nd|rd|th) ", "", text))
 
 
 def _difference(group: list[TraceDifference]) -> Iterator[str]:
+    """One subject, and what of it differs; others like it are counted."""
     first = group[0]
-    events = "; ".join(f"{each.mode} {_events(each)}" for each in group)
-    yield f"  {'changed':<{_LABEL}}{CHANGES[first.what]} {printable(first.subject)}  ({events})"
-    indent = " " * (_LABEL + 4)
-    if first.what == "changed":
-        yield f"{indent}{printable(first.pointer or '')}  {_value(first.before)} → {_value(first.after)}"
-    else:
-        side = first.before if first.what == "gone" else first.after
-        if side is not None:
-            yield f"{indent}{_value(side)}"
+    same = [each for each in group if each.subject == first.subject]
+    events = dict.fromkeys(f"{each.mode} {_events(each)}" for each in same)
+    others = len({each.subject for each in group}) - 1
+    like = f", and {others} more like it" if others else ""
+    subject = f"{CHANGES[first.what]} {printable(first.subject)}"
+    yield f"  {'changed':<{_LABEL}}{subject}  ({'; '.join(events)}){like}"
+    for text in dict.fromkeys(map(_content, same)):
+        if text:
+            yield f"{'':<{_LABEL + 4}}{text}"
+
+
+def _content(each: TraceDifference) -> str:
+    if each.what == "changed":
+        return f"{printable(each.pointer or '')}  {_value(each.before)} → {_value(each.after)}"
+    side = each.before if each.what == "gone" else each.after
+    return "" if side is None else _value(side)
 
 
 def _events(each: TraceDifference) -> str:
@@ -103,7 +120,8 @@ def _events(each: TraceDifference) -> str:
 def _value(value: Value) -> str:
     if value is None:
         return "nothing"
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    is_beginning = isinstance(value, str) and value.endswith("…") and value[0] in '{["'
+    text = str(value) if is_beginning else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return printable(textwrap.shorten(text, _WIDTH, placeholder=" …") if len(text) > _WIDTH else text)
 
 
@@ -159,23 +177,49 @@ def render_table(rows: Iterable[Row]) -> Iterator[str]:
     yield from columns(table)
 
 
-def render_comparison(comparison: Comparison, *, limit: int = 3) -> Iterator[str]:
-    """The table, then for each cell that is no baseline what changed in claims and trace."""
+def render_comparison(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+    """The table, then what changed in claims and trace; targets on which the same did are told at once.
+
+    Without `verbose`, what still holds is passed over, claims that were never violated are counted, and
+    of the trace those few differences are given that say most.
+    """
     yield from render_table(comparison.rows)
+    passed = 0
     for row in comparison.rows:
         base = row.cells[0]
-        if base.recorded is not None and base.recorded.verdict == "inconclusive":
+        if base.recorded is None or base.recorded.verdict == "inconclusive":
             yield ""
-            yield click.style(f"{row.reproduction} on {base.target}", bold=True)
+            yield click.style(f"{printable(row.reproduction)} on {printable(base.target)}", bold=True)
             yield from _why(base)
+        told: dict[tuple[str, ...], list[Cell]] = {}
         for cell in row.cells[1:]:
+            if cell.outcome == "still_holds" and not verbose:
+                passed += 1
+                continue
+            told.setdefault((cell.outcome, *_without_events(_cell_lines(cell, verbose))), []).append(cell)
+        for cells in told.values():
             yield ""
-            heading = f"{row.reproduction}: {base.target} → {cell.target}"
-            text = click.style(WORDS[cell.outcome], **_OUTCOMES[cell.outcome])
-            yield f"{click.style(printable(heading), bold=True)}  {text}"
-            yield from _why(cell)
-            yield from _claim_lines(cell)
-            yield from render_differences(cell.differences, limit=limit, more=cell.more or 0)
+            targets = ", ".join(cell.target for cell in cells)
+            heading = printable(f"{row.reproduction}: {base.target} → {targets}")
+            outcome = click.style(WORDS[cells[0].outcome], **_OUTCOMES[cells[0].outcome])
+            yield f"{click.style(heading, bold=True)}  {outcome}"
+            yield from _cell_lines(cells[0], verbose)
+    if passed:
+        yield ""
+        yield f"  {passed} still hold; --verbose tells what changed in their traces"
+
+
+def _cell_lines(cell: Cell, verbose: bool) -> Iterator[str]:
+    yield from _why(cell)
+    yield from _claim_lines(cell, verbose=verbose)
+    yield from render_differences(
+        cell.differences, limit=None if verbose else _FEW, more=cell.more or 0, alike=not verbose
+    )
+
+
+def _without_events(lines: Iterable[str]) -> Iterator[str]:
+    """What two cells must share to be told at once: where in a trace it was may differ."""
+    return (re.sub(r"(?<=  \().*#\d.*(?=\))|and \d+ more", "", line) for line in lines)
 
 
 def _why(cell: Cell) -> Iterator[str]:
@@ -187,14 +231,28 @@ def _why(cell: Cell) -> Iterator[str]:
             yield f"  {'':<{_LABEL}}the script ended by {printable(cell.recorded.ended)}"
 
 
-def _claim_lines(cell: Cell) -> Iterator[str]:
+def _claim_lines(cell: Cell, *, verbose: bool) -> Iterator[str]:
     grouped: dict[tuple[str, str, str], list[str]] = {}
     for change in cell.claims:
         before, after = (_status(side) for side in (change.before, change.after))
         grouped.setdefault((change.id, before, after), []).append(change.mode)
+    others: dict[str, int] = {}
     for (name, before, after), modes in grouped.items():
-        where = "" if modes == ["both"] else f"  ({' and '.join(modes)})"
-        yield f"  {'claim':<{_LABEL}}{printable(name)}: {before} → {after}{where}"
+        if not verbose and "violated" not in (before, after):
+            others[after] = others.get(after, 0) + 1
+            continue
+        where = "" if modes == ["both"] or len(modes) == 2 else f"  ({modes[0]})"
+        became = f"still {after}" if before == after else f"{before} → {after}"
+        yield f"  {'claim':<{_LABEL}}{printable(name)}: {became}{where}"
+    for after, count in sorted(others.items()):
+        yield f"  {'':<{_LABEL}}{count} other claims {_BECAME[after]}"
+
+
+_BECAME = {
+    "not observed": "have nothing to judge any more",
+    "holds": "have something to judge now, and hold",
+    "not judged": "are not judged any more",
+}
 
 
 def _status(status: str | None) -> str:

@@ -132,6 +132,7 @@ def signer_of(key: Path | None) -> PrivateKey:
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--verbose", "-v", is_flag=True, help="Tell all that changed, also where all still holds.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 @click.pass_context
 def compare(
@@ -153,6 +154,7 @@ def compare(
     replace: bool,
     junit: Path | None,
     as_json: bool,
+    verbose: bool,
     quiet: bool,
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
@@ -191,7 +193,7 @@ def compare(
             _render_compare.comparison_json(compared.comparison, bundle_id=compared.bundle_id, written=place)
         )
     else:
-        for line in _render_compare.render_comparison(compared.comparison):
+        for line in _render_compare.render_comparison(compared.comparison, verbose=verbose):
             click.echo(line)
         click.echo(f"\n  {'wrote':<12}{place}  (comparison sha256:{compared.bundle_id[:16]}…)")
     if junit is not None:

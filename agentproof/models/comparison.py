@@ -16,6 +16,13 @@ from .manifest import Member, Status
 from .trace import Mode
 from .values import Value
 
+About = Literal[
+    "tool", "output", "run", "end", "input", "decision", "state", "change", "test", "script", "order"
+]
+"""What a difference is about: a tool run or its output, the start of a run or its end, a model's input, a
+decision, a state that was made or restored, a change seen in one, the end of a test or of the script, or
+the order."""
+
 
 class TraceDifference(Wire):
     """One thing that two traces of a reproduction do not share."""
@@ -23,6 +30,7 @@ class TraceDifference(Wire):
     mode: Mode
     what: Literal["gone", "new", "changed", "moved"]
     """`gone`: only in the first; `new`: only in the second; `moved`: at another place in the order."""
+    about: About
     subject: Text
     """What it is about, in words: a tool run, a decision, a model input, the end of a run, …"""
     event: Seq | None = None
@@ -70,7 +78,7 @@ nothing that was still is. `inconclusive`: one of the two recordings is.
 
 
 class ClaimChange(Wire):
-    """A claim whose status is another one; null where a recording does not have the claim."""
+    """A claim whose status is another one, or which both violate; null where a recording has it not."""
 
     id: Text
     mode: Literal["as-written", "streamed", "both"]
@@ -89,7 +97,7 @@ class Cell(Wire):
     """For `not_recorded`: why, as stated by whoever compared."""
     claims: tuple[ClaimChange, ...] = ()
     differences: tuple[TraceDifference, ...] = ()
-    """The first ones, in the order of the first trace."""
+    """Those that say most, first; of equal ones in the order of the traces."""
     more: Count | None = None
     """How many differences there are beyond those."""
 

@@ -86,6 +86,19 @@ def test_a_decision_that_is_kept_elsewhere_is_seen_across_schema_versions() -> N
     assert "a change in S2, seen at a decision" in {each.subject for each in found}
 
 
+def test_a_decision_that_another_schema_keeps_elsewhere_is_no_difference() -> None:
+    before, after = paid(leaks=True), paid(leaks=True, schema="1.21")
+    for digest, text in after.states.items():
+        document = json.loads(text)
+        moved = [
+            {"agent": {"name": "a"}, "decision": decision, "tool_key": ["bare", tool]}
+            for tool, decision in document["context"].pop("approvals").items()
+        ]
+        document["context"]["function_tool_approvals"] = moved
+        after.states[digest] = json.dumps(document).encode()
+    assert between(before, after) == []
+
+
 def test_another_order_of_the_same_facts_is_said_once() -> None:
     def two(first: str, second: str) -> Script:
         script = Script()

@@ -20,7 +20,7 @@ from agentproof._render_compare import render_comparison, render_table
 from agentproof.check import Reader
 from agentproof.compare import Compared, Expected, exit_code, write
 from agentproof.errors import BundleError, CannotDoError, Exit
-from agentproof.models.comparison import Cell, Comparison, Recorded, Row
+from agentproof.models.comparison import Cell, ClaimChange, Comparison, Recorded, Row
 from agentproof.models.manifest import ClaimResult, Judgement
 from agentproof.replay import write_attested
 from agentproof.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
@@ -75,6 +75,62 @@ def test_rows_name_claims_and_trace_that_changed() -> None:
         (change.id, change.before, change.after) for change in other.claims
     }
     assert any("a change in S2" in each.subject for each in other.differences)
+
+
+def test_what_says_most_is_told_first() -> None:
+    other = forge.draft()
+    for trace in other.traces.values():
+        trace["events"] = [
+            {**event, "arguments": '{"amount": 999}'} if event["kind"] == "tool.started" else event
+            for event in trace["events"]
+        ]
+        next(each for each in trace["events"] if each["kind"] == "model.called")["input"] = []
+    (row,) = build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.21.0", other.seal())))])
+    told = [(each.about, each.mode) for each in row.cells[1].differences]
+    assert told[:2] == [("tool", "as-written"), ("tool", "streamed")]
+    assert told.index(("tool", "as-written")) < told.index(("input", "as-written"))
+
+
+def test_a_claim_that_is_still_violated_is_among_the_changes() -> None:
+    (row,) = build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.20.1", VIOLATED)))])
+    assert ("approval-respected", "violated", "violated") in {
+        (change.id, change.before, change.after) for change in row.cells[1].claims
+    }
+
+
+def _told(*attempts: Attempt, verbose: bool = False) -> list[str]:
+    comparison, _ = pack([Series("case", attempts)], forge.MAINTAINER)
+    return [click.unstyle(line) for line in render_comparison(comparison, verbose=verbose)]
+
+
+def test_targets_on_which_the_same_changed_are_told_at_once() -> None:
+    told = _told(Attempt("0.20.0", VIOLATED), Attempt("a", HOLDS), Attempt("b", HOLDS))
+    assert [line for line in told if "→ 0.2" in line] == ["case: 0.20.0 → 0.20.0, 0.20.0  fixed"]
+    assert sum("claim" in line and "approval-respected" in line for line in told) == 1
+
+
+def test_claims_that_were_never_violated_are_counted_unless_all_is_asked_for() -> None:
+    comparison, _ = _packed()
+    (row,) = comparison.rows
+    lost = tuple(
+        ClaimChange.from_shape({"id": name, "mode": "both", "before": "holds", "after": "not_observed"})
+        for name in ("one", "two")
+    )
+    cell = row.cells[1].model_copy(update={"claims": (*row.cells[1].claims, *lost)})
+    changed = comparison.model_copy(
+        update={"rows": (row.model_copy(update={"cells": (row.cells[0], cell)}),)}
+    )
+    few = [click.unstyle(line) for line in render_comparison(changed)]
+    assert "              2 other claims have nothing to judge any more" in few
+    assert not any("one: holds" in line for line in few)
+    everything = [click.unstyle(line) for line in render_comparison(changed, verbose=True)]
+    assert "  claim       one: holds → not observed" in everything
+
+
+def test_what_still_holds_is_passed_over_unless_all_is_asked_for() -> None:
+    attempts = Attempt("0.21.0", HOLDS), Attempt("0.21.1", HOLDS)
+    assert _told(*attempts)[-1] == "  1 still hold; --verbose tells what changed in their traces"
+    assert any(line.endswith("still holds") for line in _told(*attempts, verbose=True))
 
 
 def test_a_target_that_could_not_be_recorded_is_a_cell_with_its_reason() -> None:
