@@ -33,6 +33,7 @@ _COMMANDS = {
     "check-current-bundle": ("check", "Check bundles offline, without running them."),
     "replay": ("replay", "Run a bundle's reproduction again and compare."),
     "show": ("show", "Show what happened in a bundle, step by step."),
+    "find-state": ("find_state", "Say which recording a saved state comes from."),
     "report": ("report", "Describe a bundle for an issue, or as a page."),
     "compare": ("compare", "Say what is fixed, broken or still open on other targets."),
     "bisect": ("bisect", "Find the first release or commit that is bad, or fixed."),

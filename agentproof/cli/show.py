@@ -1,5 +1,6 @@
 """`agentproof show`."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -39,6 +40,11 @@ def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, every
     tellings = [telling for telling in story.tellings if mode in (None, telling.mode)]
     if not tellings:
         raise UsageError(f"{bundle} holds no recording {mode}")
+    if spec is not None and not diffs and not sys.stdout.isatty():
+        # Into a file goes the state as it is kept: its SHA-256 is the digest by which others refer to it.
+        state = terminal.state_at(tellings[0], spec)
+        click.echo(story.bundle.members[f"states/{state}.json"], nl=False)
+        return
     if spec is not None:
         lines = terminal.render_state(tellings[0], story, spec, diffs=diffs)
     else:

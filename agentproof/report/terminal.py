@@ -62,12 +62,28 @@ def verdict_sentence(story: Story) -> str:
             return f"inconclusive: {'; '.join(map(explain_reason, story.verdict.reasons))}"
 
 
-def render_state(telling: Telling, story: Story, spec: str, *, diffs: bool) -> Iterator[str]:
-    """A state as JSON, or with `diffs` what the event changed in it; `spec` is S2 or S2@11.
+def state_at(telling: Telling, spec: str) -> str:
+    """The digest of a state; `spec` is S2 or S2@11.
 
     Raises:
         UsageError: no such state, or it does not exist yet at that event.
     """
+    return _look_at(telling, spec)[1].after
+
+
+def render_state(telling: Telling, story: Story, spec: str, *, diffs: bool) -> Iterator[str]:
+    """A state as JSON, or with `diffs` what the event changed in it; raises as `state_at` does."""
+    step, look = _look_at(telling, spec)
+    if not diffs:
+        yield pretty(story.states[look.after])
+        return
+    yield f"{look.state} at event {step.seq}: {step.text}"
+    if look.before is None:
+        yield "  first seen here, or seen as it was"
+    yield from _changes(look, "  ", limit=None)
+
+
+def _look_at(telling: Telling, spec: str) -> tuple[Step, Look]:
     label, _, moment = spec.partition("@")
     if label not in telling.states:
         known = ", ".join(telling.states) or "none"
@@ -78,14 +94,7 @@ def render_state(telling: Telling, story: Story, spec: str, *, diffs: bool) -> I
     seen = [(step, look) for step in telling.steps[:until] for look in step.looks if look.state == label]
     if not seen:
         raise UsageError(f"--state {spec}: {label} does not exist yet at event {until}")
-    step, look = seen[-1]
-    if not diffs:
-        yield pretty(story.states[look.after])
-        return
-    yield f"{label} at event {step.seq}: {step.text}"
-    if look.before is None:
-        yield "  first seen here, or seen as it was"
-    yield from _changes(look, "  ", limit=None)
+    return seen[-1]
 
 
 def _parts(parts: Iterable[Step | Branch], depth: int, *, diffs: bool, everything: bool) -> Iterator[str]:
