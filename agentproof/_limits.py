@@ -24,6 +24,13 @@ MAX_ATTESTATION_BYTES = 2**18
 MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20
 
+MAX_POINTERS = 2**22
+"""Letters of all pointers to what differs between two documents."""
+MAX_CHANGES_BYTES = 2**24
+"""All changes of states in the evidence, where one pair of states may be seen again and again."""
+MAX_REFERRED_BYTES = 2**27
+"""The states that the events of a bundle refer to, each as often as it is referred to."""
+
 MAX_KEPT_BYTES = 2**20
 """Of the traces and states, each, that are kept parsed for the next bundle (ten times that in memory)."""
 MAX_KEPT_MANIFESTS = 2**18

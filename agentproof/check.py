@@ -317,7 +317,7 @@ class _Check:
     # 6. claims
     def _claims(self, manifest: Manifest) -> Outcome:
         content.hold_traces(manifest, self.traces)
-        content.hold_states(self.traces.values(), self.states)
+        content.hold_states(manifest, self.traces.values(), self.states)
         content.hold_conduct(manifest, self.bundle)
         header = content.hold_header(manifest, self.bundle)
         files = {member.path: member.sha256 for member in manifest.members}
@@ -345,18 +345,17 @@ class _Check:
 
     def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Judgement:
         """The recorded judgement, which is what the traces give; `seen` names them and the header."""
-        judged = partial(
-            judge,
-            traces=self.traces,
-            state=self.states.__getitem__,
-            recordings=manifest.recordings,
-            conduct=manifest.conduct,
-            isolation=manifest.isolation,
-            coverage=manifest.coverage,
-        )
+        # All that a judgement follows from beside traces and header, so that it is in the key below.
+        given: dict[str, Any] = {  # Any: parts of the manifest
+            "recordings": manifest.recordings,
+            "conduct": manifest.conduct,
+            "isolation": manifest.isolation,
+            "coverage": manifest.coverage,
+        }
+        judged = partial(judge, traces=self.traces, state=self.states.__getitem__, **given)
         recorded = manifest.judgement
         everything = _JUDGED.get(
-            (seen, manifest.recordings, manifest.conduct, manifest.isolation, manifest.coverage),
+            (seen, *given.values()),
             1,
             lambda: judged(authored=content.authored_in(manifest, header, self.traces)),
         )

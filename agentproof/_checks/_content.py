@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from .._limits import MAX_REFERRED_BYTES
 from ..claims import INVARIANTS, AuthoredClaim, read_claims
 from ..errors import BundleError, CannotDoError, UsageError
 from ..models._wire import encode
@@ -141,13 +142,21 @@ def hold_traces(manifest: Manifest, traces: Mapping[Mode, Trace]) -> None:
             raise BundleError("other_run", text, path=f"traces/{mode}.json")
 
 
-def hold_states(traces: Iterable[Trace], states: Mapping[str, Any]) -> None:  # Any: a state's JSON
-    """The states are exactly those that the traces refer to."""
-    referred = frozenset().union(*(trace.state_digests() for trace in traces))
+def hold_states(manifest: Manifest, traces: Iterable[Trace], states: Mapping[str, Any]) -> None:
+    """The states are exactly those that the traces refer to, and are not referred to without end.
+
+    Any: a state's JSON.
+    """
+    often = Counter(digest for trace in traces for digest in trace.references())
+    referred = often.keys()
     for digest in sorted(referred - states.keys()):
         raise BundleError("missing", "a trace refers to it", path=f"states/{digest}.json")
     for digest in sorted(states.keys() - referred):
         raise BundleError("unlisted", "no trace refers to it", path=f"states/{digest}.json")
+    sizes = {member.path: member.size for member in manifest.members}
+    if sum(count * sizes[f"states/{digest}.json"] for digest, count in often.items()) > MAX_REFERRED_BYTES:
+        text = f"its events refer to more than {MAX_REFERRED_BYTES} bytes of states"
+        raise BundleError("too_large", text, path=MANIFEST)
 
 
 def hold_conduct(manifest: Manifest, bundle: Bundle) -> None:

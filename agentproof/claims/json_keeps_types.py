@@ -52,7 +52,7 @@ def evaluate(evidence: Evidence) -> Outcome:
 def _violations(pairs: Iterable[_Pair], view: View) -> Iterator[Finding]:
     told: set[tuple[str, str]] = set()
     for event, call, live, written in pairs:
-        lost = next(_lost(live, written, ""), None)
+        lost = next(_lost(live, written), None)
         if lost is None or (event.state, call) in told:
             continue
         told.add((event.state, call))
@@ -89,8 +89,8 @@ def _outputs(document: Any) -> Iterator[tuple[str, Any]]:  # Any: a state's JSON
                 yield call, from_state(item["output"])
 
 
-def _lost(live: Any, written: Any, pointer: str) -> Iterator[Change]:  # Any: values
-    """Places where what had structure has become text."""
+def _lost(live: Any, written: Any, *path: str) -> Iterator[Change]:  # Any: values
+    """Places where what had structure has become text; `path` leads to the two values."""
     if isinstance(live, dict) and "$object" in live:
         if set(live["fields"]) in _FORMLESS:
             return
@@ -98,13 +98,13 @@ def _lost(live: Any, written: Any, pointer: str) -> Iterator[Change]:  # Any: va
     elif isinstance(live, dict) and any(key.startswith("$") and not key.startswith("$$") for key in live):
         return
     if isinstance(written, str) and not isinstance(live, str):
-        yield Change(pointer, live, written)
+        yield Change("".join(f"/{segment}" for segment in path), live, written)
     elif isinstance(live, dict) and isinstance(written, dict):
         for key in sorted(live.keys() & written.keys()):
-            yield from _lost(live[key], written[key], f"{pointer}/{key}")
+            yield from _lost(live[key], written[key], *path, key)
     elif isinstance(live, list) and isinstance(written, list):
         for place, (one, other) in enumerate(zip(live, written, strict=False)):
-            yield from _lost(one, other, f"{pointer}/{place}")
+            yield from _lost(one, other, *path, str(place))
 
 
 def explain(finding: Finding) -> str:

@@ -15,6 +15,7 @@ From: openai/openai-agents-python#4338.
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
 
 from ..models.events import McpCalled, ModelCalled, ToolStarted
@@ -30,7 +31,9 @@ NEEDS = frozenset({"hooks", "mcp", "models"})
 
 _COMPOSED = frozenset({"mcp", "shell", "local_shell", "apply_patch", "computer"})
 _MAY_BE_REPR = re.compile(r"\s*[\[{(].*(?:'|\bNone\b|\bTrue\b|\bFalse\b)", re.DOTALL)
-_OBJECT = re.compile(r"\s*[\[{].*[A-Za-z_]\w*\(\w+=", re.DOTALL)
+_OPENED = re.compile(r"\s*[\[{]")
+_OBJECT = re.compile(r"(?<!\w)(?=\w*[A-Za-z_])\w++\(\w++=")
+"""`Name(field=`; each word is looked at once."""
 _MAX_TEXT = 100_000
 """Longer texts are not parsed: a file that a tool read, not something that the SDK composed."""
 
@@ -90,9 +93,13 @@ def _is_repr(text: str) -> bool:
     else:
         return False
     try:
-        return isinstance(ast.literal_eval(text.strip()), dict | list | tuple)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd spellings in somebody's text
+            return isinstance(ast.literal_eval(text.strip()), dict | list | tuple)
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # no literal; or one that is too deep
-        return _OBJECT.match(text) is not None or " object at 0x" in text
+        opened = _OPENED.match(text)
+        is_object = opened is not None and _OBJECT.search(text, opened.end()) is not None
+        return is_object or " object at 0x" in text
 
 
 def explain(finding: Finding) -> str:

@@ -7,7 +7,11 @@ additions or removals at the end. The order of the changes is the order of the p
 import marshal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
+
+from .._limits import MAX_POINTERS
+from ..errors import FormatError
 
 
 @dataclass(frozen=True)
@@ -28,27 +32,39 @@ class Change:
 
 
 def diff(before: Any, after: Any, pointer: str = "") -> Iterator[Change]:  # Any: JSON documents
-    """Yield the smallest differences, in a fixed order."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in sorted(before.keys() | after.keys()):
-            where = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
-            if key not in after:
-                yield Change(where, before[key], ABSENT)
-            elif key not in before:
-                yield Change(where, ABSENT, after[key])
-            elif not _is_same(before[key], after[key]):
-                yield from diff(before[key], after[key], where)
-    elif isinstance(before, list) and isinstance(after, list):
-        shared = min(len(before), len(after))
-        for index in range(shared):
-            if not _is_same(before[index], after[index]):
-                yield from diff(before[index], after[index], f"{pointer}/{index}")
-        for index in range(shared, len(before)):
-            yield Change(f"{pointer}/{index}", before[index], ABSENT)
-        for index in range(shared, len(after)):
-            yield Change(f"{pointer}/{index}", ABSENT, after[index])
-    elif type(before) is not type(after) or before != after:
-        yield Change(pointer, before, after)
+    """Yield the smallest differences, in a fixed order.
+
+    Raises:
+        FormatError: their pointers are too long altogether, as hostile keys make them.
+    """
+    return _Walk().changes(before, after, pointer)
+
+
+class _Walk:
+    """One comparison, which writes so many letters of pointers and no more."""
+
+    def __init__(self) -> None:
+        self._left = MAX_POINTERS
+
+    def changes(self, before: Any, after: Any, pointer: str) -> Iterator[Change]:  # Any: JSON documents
+        if isinstance(before, dict) and isinstance(after, dict):
+            for key in sorted(before.keys() | after.keys()):
+                one, other = before.get(key, ABSENT), after.get(key, ABSENT)
+                if not _is_same(one, other):
+                    where = self._at(pointer, key.replace("~", "~0").replace("/", "~1"))
+                    yield from self.changes(one, other, where)
+        elif isinstance(before, list) and isinstance(after, list):
+            for index, (one, other) in enumerate(zip_longest(before, after, fillvalue=ABSENT)):
+                if not _is_same(one, other):
+                    yield from self.changes(one, other, self._at(pointer, str(index)))
+        elif type(before) is not type(after) or before != after:
+            yield Change(pointer, before, after)
+
+    def _at(self, pointer: str, segment: str) -> str:
+        self._left -= len(pointer) + len(segment)
+        if self._left < 0:
+            raise FormatError("what differs is too much to be told", reason="too_large")
+        return f"{pointer}/{segment}"
 
 
 def _is_same(before: Any, after: Any) -> bool:  # Any: parts of JSON documents

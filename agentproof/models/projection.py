@@ -26,6 +26,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from .._limits import MAX_CHANGES_BYTES
+from ..errors import FormatError
 from ._wire import Sha256, encode
 from .diff import Absent, diff
 from .events import (
@@ -59,7 +61,7 @@ GENERATED_ID = re.compile(
 )
 """A generated id after numbering (see `agentproof._canonical`): zeros, then its number."""
 
-_USAGE_DETAILS = re.compile(r"/usage/(?:.*/)?[a-z_]+_details(?:/|$)")
+_DETAILS = re.compile(r"[a-z_]+_details")
 
 
 def evidence_id(
@@ -92,6 +94,7 @@ def placed(  # noqa: PLR0912  (a table of kinds)
 ) -> list[tuple[AnyEvent, Fact]]:
     """The facts, each with the event that it comes from."""
     numbers = _Numbers()
+    changes = _Changes(state)
     facts: list[Fact] = []
     places: list[AnyEvent] = []
     for event in trace.events:
@@ -160,15 +163,15 @@ def placed(  # noqa: PLR0912  (a table of kinds)
                         "tool": event.tool,
                         "options": event.options,
                         "error": _failure(event.error),
-                        "changes": _changes(state(event.before), state(event.snapshot)),
+                        "changes": changes.between(event.before, event.snapshot),
                     }
                 )
             case StateMade() | StateRestored():
                 facts.append({"fact": "state", "state": numbers.of(event.state)})
             case StateObserved() if event.moment in PROJECTED_MOMENTS:
-                changes = _changes(state(event.before), state(event.snapshot))
-                if changes:
-                    facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changes})
+                changed = changes.between(event.before, event.snapshot)
+                if changed:
+                    facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changed})
             case _:
                 pass
         places += [event] * (len(facts) - len(places))
@@ -182,28 +185,71 @@ def _failure(error: Failure | None) -> object:
     return {"type": error.type} if own else {"type": error.type, "message": error.message}
 
 
+class _Changes:
+    """The changes between states, each pair compared once."""
+
+    def __init__(self, state: Callable[[Sha256], Any]) -> None:  # Any: a state's JSON
+        self._state = state
+        self._known: dict[tuple[Sha256, Sha256], tuple[list[Fact], int]] = {}
+        self._left = MAX_CHANGES_BYTES
+
+    def between(self, before: Sha256, after: Sha256) -> list[Fact]:
+        """What changed from one state to another.
+
+        Raises:
+            FormatError: it is too much, with all that was asked for before.
+        """
+        pair = (before, after)
+        if pair not in self._known:
+            changes = _changes(self._state(before), self._state(after))
+            self._known[pair] = changes, len(encode(changes))
+        changes, size = self._known[pair]
+        self._left -= size
+        if self._left < 0:
+            raise FormatError(f"over {MAX_CHANGES_BYTES} bytes of changes of states", reason="too_large")
+        return changes
+
+
 def _changes(before: Any, after: Any) -> list[Fact]:  # Any: states' JSON
     changes: list[Fact] = []
     for change in diff(before, after):
-        if _USAGE_DETAILS.search(change.pointer):
+        left_out, below = _is_left_out(change.pointer.removeprefix("/"), below=False)
+        if left_out:
             continue
         fact: Fact = {"pointer": change.pointer}
         for side, part in (("before", change.before), ("after", change.after)):
             if not isinstance(part, Absent):
-                fact[side] = from_state(_without_usage_details(part, change.pointer))
+                fact[side] = from_state(_without_usage_details(part, below))
         changes.append(fact)
     return changes
 
 
-def _without_usage_details(part: Any, pointer: str) -> Any:  # Any: a part of a state's JSON
+def _is_left_out(place: str, *, below: bool) -> tuple[bool, bool]:
+    """Whether a place is one of usage details, and whether it is below `usage`, where more may be.
+
+    `/usage/(.*/)?[a-z_]+_details(/|$)`, searched for piece by piece: `place` comes behind one that is
+    `below`. No dot matches a line feed, and a dollar matches before the last one.
+    """
+    *inner, last = place.split("/")
+    for segment in inner:
+        if below and _DETAILS.fullmatch(segment):
+            return True, below
+        below = segment == "usage" or (below and "\n" not in segment)
+    if below and _DETAILS.fullmatch(last.removesuffix("\n")):
+        return True, below
+    return False, last == "usage" or (below and "\n" not in last)
+
+
+def _without_usage_details(part: Any, below: bool) -> Any:  # Any: a part of a state's JSON
     if isinstance(part, list):
-        return [_without_usage_details(item, f"{pointer}/-") for item in part]
+        return [_without_usage_details(item, below) for item in part]
     if isinstance(part, dict):
-        return {
-            key: _without_usage_details(item, f"{pointer}/{key}")
-            for key, item in part.items()
-            if not _USAGE_DETAILS.search(f"{pointer}/{key}")
-        }
+        kept = {}
+        for key, item in part.items():
+            left_out, inside = _is_left_out(key, below=below)
+            if not left_out:
+                kept[key] = _without_usage_details(item, inside)
+        return kept
     return part
 
 

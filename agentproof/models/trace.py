@@ -1,7 +1,7 @@
 """A trace: the events of one run of the script in one mode, in one canonical order."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Self, get_args
 
 import pydantic_core
@@ -105,19 +105,21 @@ class Trace(Wire):
 
     def state_digests(self) -> frozenset[Sha256]:
         """Every state that the events refer to."""
-        found: set[Sha256 | None] = set()
+        return frozenset(self.references())
+
+    def references(self) -> Iterator[Sha256]:
+        """The states that the events refer to, each as often as one does."""
         for event in self.events:
+            found: tuple[Sha256 | None, ...] = ()
             match event:
-                case StateMade() | StateSerialised():
-                    found.add(event.snapshot)
+                case StateMade() | StateSerialised() | RunStarted():
+                    found = (event.snapshot,)
                 case StateDecided() | StateObserved():
-                    found |= {event.before, event.snapshot}
+                    found = (event.before, event.snapshot)
                 case StateRestored():
-                    found |= {event.source, event.snapshot}
-                case RunStarted():
-                    found.add(event.snapshot)
+                    found = (event.source, event.snapshot)
                 case RunEnded():
-                    found |= {event.snapshot, event.input_state}
+                    found = (event.snapshot, event.input_state)
                 case _:
                     pass
-        return frozenset(digest for digest in found if digest is not None)
+            yield from (digest for digest in found if digest is not None)

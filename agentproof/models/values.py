@@ -14,6 +14,7 @@ The recorder has a twin of this module for the standard library alone (`_recorde
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
@@ -41,46 +42,48 @@ def check_value(value: object) -> object:
     Raises:
         ValueError: it is not, and where.
     """
-    _check(value, "")
+    # No path is written down on the way: with a long key it would be copied for every value below it.
+    problem = _problem(value)
+    if problem is not None:
+        *path, what = reversed(problem)
+        raise ValueError(f"/{'/'.join(path)}"[:1000] + f": {what}")
     return value
 
 
-def _check(value: object, where: str) -> None:
-    if value is None or isinstance(value, bool | str):
-        return
-    if isinstance(value, int):
-        if abs(value) > MAX_INTEGER:
-            raise ValueError(f"{where or '/'}: an integer this large is written as $int")
-        return
+def _problem(value: object) -> list[str] | None:
+    """What is wrong, and behind it the keys to there, the innermost first."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            _check(item, f"{where}/{index}")
-        return
+        return _problem_below(enumerate(value))
     if isinstance(value, dict):
         marks = [key for key in value if key.startswith("$") and not key.startswith("$$")]
-        if marks:
-            _check_marked(value, marks, where)
-            return
-        for key, item in value.items():
-            _check(item, f"{where}/{key}")
-        return
-    raise ValueError(f"{where or '/'}: {type(value).__name__} is not a value")
+        return _problem_of_marked(value, marks) if marks else _problem_below(value.items())
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        return ["an integer this large is written as $int"]
+    return (
+        None if value is None or isinstance(value, int | str) else [f"{type(value).__name__} is not a value"]
+    )
 
 
-def _check_marked(value: dict[str, Any], marks: list[str], where: str) -> None:  # Any: JSON under inspection
+def _problem_below(items: Iterable[tuple[object, object]]) -> list[str] | None:
+    for key, item in items:
+        if (problem := _problem(item)) is not None:
+            return [*problem, str(key)]
+    return None
+
+
+def _problem_of_marked(value: dict[str, Any], marks: list[str]) -> list[str] | None:  # Any: JSON to be judged
     if marks == ["$object"] and value.keys() == {"$object", "fields"}:
         name, fields = value["$object"], value["fields"]
         if isinstance(name, str) and _CLASS.fullmatch(name) and isinstance(fields, dict):
             if any(key.startswith("$") and not key.startswith("$$") for key in fields):
-                raise ValueError(f"{where}/fields: a field name that begins with $ is escaped")
-            for key, item in fields.items():
-                _check(item, f"{where}/fields/{key}")
-            return
+                return ["a field name that begins with $ is escaped", "fields"]
+            problem = _problem_below(fields.items())
+            return None if problem is None else [*problem, "fields"]
     elif len(value) == 1:
         (content,) = value.values()
         if _SINGLE.get(marks[0], _never)(content):
-            return
-    raise ValueError(f"{where or '/'}: not a well-formed {marks[0]}")
+            return None
+    return [f"not a well-formed {marks[0][:100]}"]
 
 
 def _never(_content: object) -> bool:

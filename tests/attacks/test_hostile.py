@@ -30,7 +30,7 @@ MANY = 180_000
 TRACE = b'{\n  "events": %s,\n  "format": "agentproof/trace",\n  "mode": "as-written",\n  "version": 0\n}\n'
 
 CHILD = """
-import json, sys
+import json, sys, time
 from pathlib import Path
 FORBIDDEN = ("subprocess.Popen", "os.fork", "os.exec", "os.posix_spawn", "os.system", "socket.", "os.mkdir",
              "os.rename", "os.remove", "os.symlink", "os.link", "ctypes.", "shutil.")
@@ -43,12 +43,14 @@ from agentproof.check import Reader, check_path
 warm = [check_path(Path(path), reader=Reader()).status for path in sys.argv[1:2]]
 sys.addaudithook(refuse)
 for path in sys.argv[1:]:
+    begun = time.process_time()
     report = check_path(Path(path), reader=Reader()).report
     failed = next((each for each in report.checks if each.status == "failed"), None)
     # Not ru_maxrss, which starts from what the parent had before the child's own program began.
     held = next((line for line in open("/proc/self/status") if line.startswith("VmHWM")), "VmHWM: 0 kB")
     peak = int(held.split()[1]) * 1024
-    print(json.dumps([report.status, failed.reason if failed else None, peak]))
+    spent = time.process_time() - begun
+    print(json.dumps([report.status, failed.reason if failed else None, peak, spent]))
 unwanted = {"agents", "openai", "click", "rich", "requests"}
 bad = [name for name in sys.modules if name.partition(".")[0] in unwanted]
 assert not bad, bad
@@ -69,6 +71,37 @@ def _state(raw: bytes) -> bytes:
     draft = forge.draft()
     draft.states[forge.sha256(raw)] = raw
     return zip_bytes(draft.seal())
+
+
+def _states(before: bytes, after: bytes, *, often: int) -> bytes:
+    """Two states instead of the draft's, and the change between them observed again and again."""
+    draft = forge.draft()
+    new = {forge.sha256(data): data for data in (before, after)}
+    for old, digest in zip(draft.states, new, strict=True):
+        draft.traces = json.loads(json.dumps(draft.traces).replace(old, digest))
+    draft.states = new
+    first, second = new
+    seen = {"kind": "state.observed", "state": "S2", "moment": "exit", "before": first, "snapshot": second}
+    events = draft.traces["as-written"]["events"]
+    events += [{"seq": len(events) + 1 + number, **seen} for number in range(often)]
+    return zip_bytes(draft.seal())
+
+
+def _long_keys() -> tuple[bytes, bytes]:
+    sides = ({"k" * 500_000: {str(n): side for n in range(10_000)}} for side in (0, 1))
+    first, second = map(encode, sides)
+    return first, second
+
+
+def _large_states() -> tuple[bytes, bytes]:
+    first, second = (encode({"text": letter * 1_000_000}) for letter in "ab")
+    return first, second
+
+
+def _script(source: bytes) -> bytes:
+    draft = forge.draft()
+    draft.files["reproduction.py"] = source
+    return zip_bytes(draft.judged().seal())
 
 
 def _lines(item: bytes, count: int = MANY) -> bytes:
@@ -137,6 +170,9 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
             )
         ),
     ),
+    "many changes below a long key": ("too_large", lambda: _states(*_long_keys(), often=1)),
+    "states that are referred to without end": ("too_large", lambda: _states(*_large_states(), often=3000)),
+    "a script of headers": ("other_header", lambda: _script(b"# /// script\n" * 150_000)),
     "many files": (
         "too_large",
         lambda: stored_zip([(f"f{number:05}", b"") for number in range(5000)]),
@@ -152,7 +188,9 @@ GREEDY = ("many objects", "many keys", "a state of many lists", "a long text")
 """What is parsed before it is refused: each in a child of its own, so that none hides behind another."""
 OTHERS = tuple(name for name in HOSTILE if name not in GREEDY)
 
-Said = tuple[str, str | None, int]
+Said = tuple[str, str | None, int, float]
+SECONDS = 20
+"""Of processor time, on a machine that does other things too."""
 
 
 def _children(root: Path, names: Sequence[str]) -> dict[str, Said]:
@@ -170,7 +208,7 @@ def _children(root: Path, names: Sequence[str]) -> dict[str, Said]:
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in root.iterdir()) == before
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return {name: (line[0], line[1], line[2]) for name, line in zip(names, lines, strict=True)}
+    return {name: (line[0], line[1], line[2], line[3]) for name, line in zip(names, lines, strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -181,18 +219,20 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_hostile_bundle_is_invalid_with_a_reason_in_64_mb(name: str, judged: dict[str, Said]) -> None:
-    status, reason, peak = judged[name]
+    status, reason, peak, spent = judged[name]
     assert (status, reason) == ("INVALID", HOSTILE[name][0])
     assert peak <= MEMORY
+    assert spent < SECONDS
 
 
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_a_greedy_bundle_is_invalid_with_a_reason_in_64_mb(name: str, tmp_path: Path) -> None:
-    status, reason, peak = _children(tmp_path, [name])[name]
+    status, reason, peak, spent = _children(tmp_path, [name])[name]
     assert (status, reason) == ("INVALID", HOSTILE[name][0])
     assert peak <= MEMORY
+    assert spent < SECONDS
 
 
 def test_a_file_of_300_mb_is_refused_unread(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Rules about results, guardrails, hooks and outputs: positive and silent cases."""
 
+import time
+
 import pytest
 
 from tests.claims.builder import (
@@ -253,6 +255,20 @@ def test_a_repr_in_an_output_that_the_sdk_composed_is_violated(text: str) -> Non
 @pytest.mark.parametrize("text", ['{"name": "a.txt"}', "it's [fine]", "plain", "[1, 2]", "", "{'broken"])
 def test_json_and_prose_are_silent(text: str) -> None:
     assert evaluate("no-python-repr", _told_output(text)).because == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["['x'," + "a" * 90_000, "['x'," + "a(" * 45_000, "['x'," + "1" * 90_000 + "("]
+)
+def test_a_text_that_is_no_repr_for_long_takes_no_time(text: str) -> None:
+    begun = time.process_time()
+    assert evaluate("no-python-repr", _told_output(text)).because == ()
+    assert time.process_time() - begun < 5
+
+
+def test_an_odd_spelling_in_an_output_warns_nobody() -> None:
+    # Python would warn of a decimal literal here, and warnings are errors in these tests.
+    assert evaluate("no-python-repr", _told_output("['x', 1if 1else 2]")).because == ()
 
 
 def test_what_the_server_gave_verbatim_is_silent() -> None:

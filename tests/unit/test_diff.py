@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentproof.errors import FormatError
 from agentproof.models import diff as module
 from agentproof.models.diff import ABSENT, Change, diff
 
@@ -24,6 +25,14 @@ def test_looking_at_equal_parts_first_changes_nothing(before: Any, after: Any) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_is_same", lambda _before, _after: False)
         assert list(diff(before, after)) == fast
+
+
+def test_many_changes_below_a_long_key_are_refused_not_told() -> None:
+    before = {"k" * 1_000_000: {str(number): 0 for number in range(1000)}}
+    after = {"k" * 1_000_000: {str(number): 1 for number in range(1000)}}
+    with pytest.raises(FormatError, match="too much to be told"):
+        list(diff(before, after))
+    assert next(diff(before, after)).after == 1
 
 
 @pytest.mark.parametrize(

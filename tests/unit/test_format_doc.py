@@ -59,6 +59,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| {_limits.MAX_MANIFEST_BYTES // 2**20} MiB |",
         f"| {_limits.MAX_STATE_BYTES // 2**20} MiB |",
         f"{_limits.MAX_LINES:,}; {_limits.MAX_KEYS:,}",
+        f"| {_limits.MAX_REFERRED_BYTES // 2**20} MiB |",
+        f"| {_limits.MAX_CHANGES_BYTES // 2**20} MiB; {_limits.MAX_POINTERS // 2**20} MiB |",
         f"{_limits.MAX_ATTESTATIONS}; {_limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
         f"{_limits.MAX_WHEEL_BYTES // 2**20} MiB; {_limits.MAX_WHEEL_FILES:,}; "
         f"{_limits.MAX_WHEEL_UNPACKED // 2**20} MiB; {_limits.MAX_WHEEL_TEXT // 2**20} MiB",

@@ -1,9 +1,14 @@
 """Inline script metadata (PEP 723) as reproductions carry it."""
 
+import re
+import time
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentproof.errors import UsageError
-from agentproof.models.header import Header, read_header
+from agentproof.models.header import Header, _script_blocks, read_header
 
 FULL = b"""#!/usr/bin/env python
 # /// script
@@ -16,6 +21,42 @@ FULL = b"""#!/usr/bin/env python
 # ///
 print(1)
 """
+
+
+# The regular expression of PEP 723's reference implementation.
+REFERENCE = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+LINES = st.sampled_from(
+    [
+        "# /// script",
+        "# /// script ",
+        "# /// other",
+        "# ///",
+        "# /// ",
+        "#",
+        "# a = 1",
+        "#b",
+        "",
+        " #",
+        "x",
+        "\r",
+        "\x0c",
+    ]
+)
+
+
+@settings(max_examples=1000)
+@given(st.lists(LINES, max_size=12), st.booleans())
+def test_a_block_is_what_pep_723_says(lines: list[str], ends: bool) -> None:
+    text = "\n".join(lines) + ("\n" if ends else "")
+    expected = [match["content"] for match in REFERENCE.finditer(text) if match["type"] == "script"]
+    assert list(_script_blocks(text)) == expected
+
+
+@pytest.mark.parametrize("line", [b"# /// script\n", b"# ///\n", b"#\n", b"# /// script\n#\n"])
+def test_a_script_of_nothing_but_such_lines_takes_no_time(line: bytes) -> None:
+    begun = time.process_time()
+    assert read_header(line * 500_000, path="r.py") == Header()
+    assert time.process_time() - begun < 5
 
 
 def test_all_fields_are_read() -> None:

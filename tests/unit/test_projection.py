@@ -1,11 +1,16 @@
 """Evidence projection v1: what two recordings must share, and what they need not."""
 
+import re
+import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from agentproof.errors import FormatError
 from agentproof.models.diff import ABSENT, Change, diff
-from agentproof.models.projection import evidence_id, project
+from agentproof.models.projection import _is_left_out, evidence_id, project
 from agentproof.models.trace import Trace
 
 STATES: dict[str, Any] = {
@@ -23,6 +28,46 @@ def _id(trace: Trace) -> str:
     return evidence_id(
         target_sha256="0" * 64, reproduction={"r.py": "1" * 64}, traces=[trace], state=STATES.__getitem__
     )
+
+
+# What is left out, as one expression: it takes hours on some keys, and is not used.
+DETAILS = re.compile(r"/usage/(?:.*/)?[a-z_]+_details(?:/|$)")
+SEGMENTS = st.sampled_from(
+    ["usage", "x_details", "_details", "details", "X_details", "x_details\n", "usage\n", "a\nb", "-", "", "0"]
+)
+KEYS = st.lists(SEGMENTS, min_size=1, max_size=3).map("/".join)
+
+
+@settings(max_examples=1000)
+@given(st.lists(KEYS, min_size=1, max_size=4))
+def test_usage_details_are_found_piece_by_piece(keys: list[str]) -> None:
+    place, below, found = "", False, False
+    for key in keys:
+        place += f"/{key}"
+        found, below = _is_left_out(key, below=below)
+        assert found == (DETAILS.search(place) is not None), place
+        if found:
+            break  # nothing below it is looked at
+
+
+def test_a_key_of_many_parts_takes_no_time() -> None:
+    begun = time.process_time()
+    assert _is_left_out("usage/" * 200_000, below=False) == (False, True)
+    assert time.process_time() - begun < 5
+
+
+def test_changes_that_are_seen_again_and_again_have_an_end() -> None:
+    states = {"a" * 64: {"k": "a" * 2**20}, "b" * 64: {"k": "b" * 2**20}}
+    seen = {
+        "kind": "state.observed",
+        "state": "S1",
+        "moment": "exit",
+        "before": "a" * 64,
+        "snapshot": "b" * 64,
+    }
+    assert len(project(_trace(*[seen] * 4), states.__getitem__)) == 4
+    with pytest.raises(FormatError, match="bytes of changes"):
+        project(_trace(*[seen] * 40), states.__getitem__)
 
 
 RUN = {"kind": "run.started", "run": "R1", "agent": "a", "streamed": False, "input": "hi"}

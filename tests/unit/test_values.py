@@ -1,5 +1,7 @@
 """Values: rules of `agentproof.models.values`."""
 
+import time
+
 import pytest
 from hypothesis import given
 
@@ -75,3 +77,15 @@ def test_two_long_names_that_begin_alike_stay_two() -> None:
     assert short_text(one) != short_text(other)
     assert short_text(one)[:4000] == short_text(other)[:4000]
     assert recorder.text(one, 1000) == recorder.text(other, 1000) == "x" * 1000
+
+
+def test_a_long_key_above_many_values_is_not_copied_for_each() -> None:
+    value = {"k" * 4_000_000: {str(number): number for number in range(100_000)}}
+    begun = time.process_time()
+    assert check_value(value) is value
+    assert time.process_time() - begun < 5
+
+
+def test_what_is_wrong_is_named_by_where_it_is() -> None:
+    with pytest.raises(ValueError, match=r"^/a/1/fields/b: not a well-formed \$float$"):
+        check_value({"a": [0, {"$object": "m:C", "fields": {"b": {"$float": 1}}}]})
