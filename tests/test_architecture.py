@@ -14,9 +14,9 @@ PACKAGE = Path(__file__).parents[1] / "agentproof"
 LAYERS: list[set[str]] = [
     {"probe", "errors", "_digests", "_files", "_limits", "_memo", "_remove", "_scratch", "_signals"},
     {"models"},
-    {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "_secrets", "keyring", "trust"},
+    {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison", "_saved"},
-    {"_canonical", "_children", "_environment", "_isolation", "_seal"},
+    {"_canonical", "_children", "_environment", "_isolation", "_seal", "_secrets"},
     {
         "_assemble",
         "_bisection",
