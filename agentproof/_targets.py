@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ._environment import _checkout, _lock, _pythons, _wheels
+from ._environment import _checkout, _days, _pythons, _wheels
 from ._observe import Story
 from .errors import UsageError
 from .record import Request
@@ -116,5 +116,5 @@ def request_for(base: Request, target: Target, story: Story) -> Iterator[Request
         yield replace(base, wheel=target.wheel, origin=None, sdk=None)
     else:
         # The newest release is that of now, whatever day its neighbours are locked as of.
-        as_of = _lock.NOW if target.text == "latest" else base.as_of
+        as_of = _days.NOW if target.text == "latest" else base.as_of
         yield replace(base, sdk=target.requirement, wheel=None, as_of=as_of)

@@ -236,15 +236,23 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
         progress=story.working,
     )
     _hold_pytest(reproduction, lock)
-    served = {"index": "as served by the index", "file": "a file", "checkout": "built from a checkout"}
-    story.done(
-        "target",
-        f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)} "
-        f"({served[lock.target.origin.kind]})",
-    )
+    target_line = f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}"
+    story.done("target", f"{target_line} ({_came_from(lock.target.origin)})")
     day = f", as of {lock.as_of}" if lock.as_of else ""
-    story.done("locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{day}")
+    given = request.like or request.lock_file
+    there = f", as in {given}" if given else ""
+    story.done(
+        "locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{there or day}"
+    )
+    if lock.loose:
+        story.done("", f"not in {request.like}, so the newest was taken: {', '.join(lock.loose)}")
     return lock
+
+
+def _came_from(origin: Origin) -> str:
+    if origin.kind == "checkout" and origin.commit is not None:
+        return f"built from commit {origin.commit[:10]}{' and its changes' if origin.dirty else ''}"
+    return "as served by the index" if origin.kind == "index" else "a file"
 
 
 def _hold_pytest(reproduction: Reproduction, lock: _lock.Lock) -> None:

@@ -23,7 +23,7 @@ from . import _scratch, signing
 from ._align import compare_traces
 from ._assemble import Assembled
 from ._digests import sha256
-from ._environment import _lock, _pythons, _wheels
+from ._environment import _days, _lock, _pythons, _wheels
 from ._files import write_atomic
 from ._isolation import _runner
 from ._limits import MAX_STATE_BYTES
@@ -215,7 +215,7 @@ def _lock_again(
             extra=() if fits else [pin for pin in pins if not pin.startswith(f"{target.name}==")],
             interpreter=interpreter,
             lock_file=lock_file if fits else None,
-            as_of=None if fits else recorded.environment.as_of or _lock.NOW,
+            as_of=None if fits else recorded.environment.as_of or _days.NOW,
             offline=offline,
             store=store,
             progress=story.working,

@@ -108,7 +108,14 @@ def resolve(directory: Path, revision: str = "HEAD") -> Commit:
     """
     if revision.startswith("-") or "\0" in revision:
         raise UsageError(f"{directory}@{revision}: not a revision")
-    found = run(directory, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    run(directory, "rev-parse", "--git-dir")  # so that a directory that is no checkout is called that
+    try:
+        found = run(directory, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    except UsageError as error:
+        raise UsageError(
+            f"{directory} has no commit {revision}",
+            hint="name a commit, tag or branch that it has",
+        ) from error
     return read_commit(directory, found.decode("ascii").strip())
 
 

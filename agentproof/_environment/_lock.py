@@ -9,11 +9,10 @@ Rules:
 4. Every wheel is in the store, hash-checked, before a lock is returned.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Final
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -21,14 +20,12 @@ from packaging.version import Version
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Environment, Origin, Package, Python, Target
 from . import _index, _lockcache, _pins, _resolve, _target
+from ._days import NOW, parse_day, today
 from ._lockcache import Key, Record
 from ._pythons import Interpreter
 from ._resolve import Pinned
 from ._target import Wanted
 from ._wheels import WheelStore
-
-NOW: Final = "now"
-"""As an `as_of`: today, and no look at upload times."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,8 @@ class Lock:
     target: Target
     as_of: str | None
     """The day (UTC) after whose end nothing was considered; None for a lock that was given."""
+    loose: tuple[str, ...] = ()
+    """With `like`: packages that are not in use there, and so are the newest."""
 
     def environment(self, *, installed_files: int) -> Environment:
         """The manifest's description of an environment that was built from this lock."""
@@ -124,7 +123,7 @@ def lock(
         wanted=wanted,
         sha256=sha256,
         interpreter=interpreter,
-        day=_day(as_of),
+        day=parse_day(as_of),
         now=as_of == NOW,
         offline=offline,
         pins=_pins.read_lock(lock_file, interpreter) if lock_file is not None else (),
@@ -134,24 +133,6 @@ def lock(
         settings=_index.index_settings(),
     )
     return _kept(job) or _made(job)
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
-
-
-def _day(as_of: str | None) -> date | None:
-    if as_of is None:
-        return None
-    if as_of == NOW:
-        return _today()
-    try:
-        day = date.fromisoformat(as_of)
-    except ValueError as error:
-        raise UsageError(f"--as-of {as_of}: not a day", hint="write YYYY-MM-DD, or now") from error
-    if day > _today():
-        raise UsageError(f"--as-of {as_of} is in the future", hint="write an earlier day, or now")
-    return day
 
 
 def _key(job: _Job) -> Key:
@@ -174,9 +155,12 @@ def _kept(job: _Job) -> Lock | None:
     record = _lockcache.load(job.cache, _key(job))
     if record is None:
         if job.offline and not job.pins:
+            day = f" as of {job.day}" if job.day else ""
+            others = "; ".join(_lockcache.labels(job.cache)) or "none"
             raise CannotDoError(
-                f"offline: no lock of {job.wanted.title} is known here for Python {job.interpreter.version}",
-                hint="lock once with the index in reach, or give --lock FILE",
+                f"offline: no lock of {job.wanted.title} is known here for Python "
+                f"{job.interpreter.version}{day}",
+                hint=f"known: {others}. Run once without --offline, or give --lock FILE",
             )
         return None
     if missing := [package.wheel for package in record.packages if job.store.get(package.sha256) is None]:
@@ -192,13 +176,19 @@ def _kept(job: _Job) -> Lock | None:
         if known is None or known.origin != "index":
             return None
     target = _as_target(record.target, given.origin if given else record.target.origin)
-    return Lock(python=job.interpreter, packages=record.packages, target=target, as_of=record.as_of)
+    return Lock(
+        python=job.interpreter,
+        packages=record.packages,
+        target=target,
+        as_of=record.as_of,
+        loose=_loose(job, (package.name for package in record.packages)),
+    )
 
 
 def _not_here(missing: Sequence[str], total: int) -> CannotDoError:
     return CannotDoError(
         f"offline: {len(missing)} of {total} wheels are not in the store: {', '.join(missing)}",
-        hint="lock once with the index in reach",
+        hint="run once without --offline",
     )
 
 
@@ -214,7 +204,7 @@ def _made(job: _Job) -> Lock:
     _fetch(job, pinned)
     made = _assembled(job, pinned, target, day)
     # A day that is not over can still see uploads; "the newest", without a day, is another one tomorrow.
-    settled = day < _today() and (job.wanted.exact or job.day is not None) if day is not None else True
+    settled = day < today() and (job.wanted.exact or job.day is not None) if day is not None else True
     if settled:
         _lockcache.keep(
             job.cache,
@@ -260,14 +250,18 @@ def _resolved(
         constraints=constraints,
         leave_out=wanted.name if given else None,
     )
-    if job.listing and (loose := {item.name for item in pinned} - {*_listed(job.listing), wanted.name}):
-        job.progress(f"not in use there, so the newest is taken: {', '.join(sorted(loose))}")
-        day = _today()
+    if _loose(job, (item.name for item in pinned)):
+        day = today()
     if target is not None and not any(item.sha256 == target.sha256 for item in pinned):
         raise CannotDoError(
             f"the index serves {target.filename} and another one as of {day}", hint="run again"
         )
     return pinned, target, day
+
+
+def _loose(job: _Job, names: Iterable[str]) -> tuple[str, ...]:
+    """The packages that the listing does not pin, if there is one."""
+    return tuple(sorted({*names} - {*_listed(job.listing), job.wanted.name})) if job.listing else ()
 
 
 def _listed(constraints: Sequence[str]) -> Iterator[str]:
@@ -280,12 +274,12 @@ def _default_day(job: _Job, uploaded: date | None) -> date:
     if given is not None and given.origin.kind == "checkout":
         # Between releases a version number stands for older code; the build was given the commit's time.
         stamped = max(given.file.newest, uploaded or date.min)
-        return min(stamped + timedelta(days=1), _today())
+        return min(stamped + timedelta(days=1), today())
     if uploaded is not None:
-        return min(uploaded + timedelta(days=1), _today())
+        return min(uploaded + timedelta(days=1), today())
     if job.wanted.given is not None:
         job.progress(f"{job.wanted.title} is not on the index: resolving as of today")
-        return _today()
+        return today()
     raise CannotDoError(
         f"the index gives no upload time for {job.wanted.title}, so there is no day to resolve as of",
         hint="choose --as-of now, give --lock FILE, or take the environment of a Python with --like",
@@ -400,6 +394,7 @@ def _assembled(job: _Job, pinned: Sequence[Pinned], target: Pinned | None, day: 
         packages=tuple(sorted(packages, key=lambda package: package.name)),
         target=_as_target(own, origin),
         as_of=day.isoformat() if day is not None else None,
+        loose=_loose(job, (package.name for package in packages)),
     )
 
 

@@ -72,6 +72,15 @@ def label(path: Path) -> str:
     return f"{record.target.name} {record.target.version} on CPython {record.key.python}{day}"
 
 
+def labels(cache: Path) -> list[str]:
+    """What the kept locks are of, the newest first."""
+    try:
+        found = sorted(cache.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    except OSError:
+        return []
+    return list(dict.fromkeys(label(path) for path in found if not path.name.startswith(".")))
+
+
 def keep(cache: Path, record: Record) -> bool:
     """Keep a lock; whether that was possible."""
     sealed = _seal.seal(record.to_bytes(), what="lock")

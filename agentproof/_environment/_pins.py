@@ -131,22 +131,27 @@ def read_listing(like: str) -> tuple[str, ...]:
     return found
 
 
+_LIKE_WHAT: Final = "give an environment's python, a uv.lock, a pylock.toml or a requirements file"
+
+
 def _listing(path: Path) -> Iterator[str]:
     if path.name == "uv.lock":
         return _uv_lock(path)
     if path.suffix == ".toml":
         return _pylock_listing(path)
-    if path.suffix in (".txt", ".in", ".lock"):
+    if path.suffix in (".txt", ".in", ".lock") and path.exists():
         return (str(line) for line, _ in _requirement_lines(path, depth=0) if line.specifier)
     if path.is_dir():
         for inner in (path / "bin" / "python", path / "Scripts" / "python.exe"):
             if inner.is_file():
-                path = inner
-    if not path.is_file():
+                return _installed(inner)
+        inside = [name for name in ("uv.lock", "pylock.toml", "requirements.txt") if (path / name).is_file()]
         raise UsageError(
-            f"--like {path}: no such file",
-            hint="give an environment's python, a uv.lock, a pylock.toml or a requirements file",
+            f"--like {path}: a directory that is no environment",
+            hint=f"give {path / inside[0]}" if inside else _LIKE_WHAT,
         )
+    if not path.is_file():
+        raise UsageError(f"--like {path}: no such file", hint=_LIKE_WHAT)
     return _installed(path)
 
 

@@ -61,19 +61,16 @@ class Resolver:
     def release(
         self, wanted: Requirement, *, until: date | None = None, constraints: Sequence[str] = ()
     ) -> Pinned:
-        """The newest release that `wanted` allows, whatever it depends on, with the extras it must have.
+        """The newest release that `wanted` allows, whatever it depends on.
 
         Raises:
             UsageError: there is none, or none for this Python.
             CannotDoError: the index cannot be asked.
         """
-        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
-        plain = f"{canonicalize_name(wanted.name)}{extras}{wanted.specifier}"
+        plain = f"{canonicalize_name(wanted.name)}{wanted.specifier}"
         done = self._compile([plain], ["--no-deps", *_until(until)], constraints=constraints)
         if done.returncode != 0:
             self._refuse(done, wanted)
-        if found := re.search(r"does not have an extra named `([^`]+)`", done.stderr):
-            raise UsageError(f"{wanted.name} has no extra {found[1]}", hint="check the name of the extra")
         (only,) = self._pins(done.stdout)
         return only
 
@@ -98,6 +95,9 @@ class Resolver:
         done = self._compile(requirements, _until(until), constraints=constraints)
         if done.returncode != 0:
             self._refuse(done, None, until=until)
+        # Only a warning of uv's.
+        if found := re.search(r"package `([^`]+)` does not have an extra named `([^`]+)`", done.stderr):
+            raise UsageError(f"{found[1]} has no extra {found[2]}", hint="check the name of the extra")
         return self._pins(done.stdout, leave_out=leave_out)
 
     def locate(self, pins: Sequence[Pin]) -> tuple[Pinned, ...]:

@@ -185,6 +185,28 @@ def test_offline_the_missing_wheels_are_listed(index: _Index, store: WheelStore)
         _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
 
 
+def test_offline_what_is_known_is_told(index: _Index, store: WheelStore) -> None:
+    with pytest.raises(CannotDoError, match=r"no lock of demo==1\.0 is known") as raised:
+        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
+    assert (raised.value.hint or "").startswith("known: none.")
+    _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    with pytest.raises(CannotDoError, match=r"no lock of demo==2\.0 is known") as raised:
+        _lock.lock(requirement="demo==2.0", interpreter=PYTHON, store=store, offline=True)
+    assert f"known: demo 1.0 on CPython {PYTHON.version}, as of 20" in (raised.value.hint or "")
+
+
+def test_what_is_not_in_use_elsewhere_is_told(index: _Index, store: WheelStore, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("demo==1.0\n")
+    like = str(tmp_path / "requirements.txt")
+    made = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
+    assert made.loose == ("dep",)
+    (tmp_path / "requirements.txt").write_text("demo==1.0\ndep==3.0\n")
+    for _ in range(2):  # made, and taken from the cache
+        made = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
+        assert made.loose == ()
+    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store).loose == ()
+
+
 def test_a_wheel_that_left_the_store_is_fetched_again(index: _Index, store: WheelStore) -> None:
     locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     path = store.get(locked.target.sha256)

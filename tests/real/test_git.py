@@ -123,6 +123,11 @@ def test_a_revision_that_is_not_there_is_refused(repository: Path, revision: str
         _git.resolve(repository, revision)
 
 
+def test_a_commit_that_is_not_there_is_named(repository: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no commit no-such-branch"):
+        _git.resolve(repository, "no-such-branch")
+
+
 def test_a_directory_without_a_repository_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a git repository"):
         _git.resolve(tmp_path)

@@ -167,6 +167,16 @@ def test_the_index_is_resolved_as_of_the_targets_day(
     assert _locked(store, as_of="2026-08-13") == ["demo 1.0", "dep 2.0"]
 
 
+def test_an_extra_that_the_target_does_not_have_is_named(
+    server: _Server, store: WheelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
+    server.publish("rich-demo", "1.0", metadata="Provides-Extra: more\nRequires-Dist: dep; extra == 'more'\n")
+    assert _locked(store, requirement="rich-demo[more]==1.0") == ["dep 1.0", "rich-demo 1.0"]
+    with pytest.raises(UsageError, match=r"rich-demo==1\.0 has no extra moar"):
+        _locked(store, requirement="rich-demo[moar]==1.0")
+
+
 def test_a_warm_lock_asks_nobody(server: _Server, store: WheelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
     _locked(store)

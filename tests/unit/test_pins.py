@@ -174,3 +174,23 @@ def test_what_lists_nothing_is_refused(tmp_path: Path, name: str, content: str |
         (tmp_path / name).write_text(content)
     with pytest.raises(UsageError, match=words):
         _pins.read_listing(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("inside", "hint"),
+    [(None, "give an environment's python"), ("uv.lock", "uv.lock"), ("pylock.toml", "pylock.toml")],
+)
+def test_a_directory_that_is_no_environment_is_pointed_into(
+    tmp_path: Path, inside: str | None, hint: str
+) -> None:
+    if inside is not None:
+        (tmp_path / inside).write_bytes(b"")
+    with pytest.raises(UsageError, match="a directory that is no environment") as raised:
+        _pins.read_listing(str(tmp_path))
+    assert hint in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "uv.lock", "pylock.toml", "python"])
+def test_a_listing_that_is_not_there_is_called_by_its_option(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=rf"--like .*{name}: no such file"):
+        _pins.read_listing(str(tmp_path / name))
