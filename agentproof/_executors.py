@@ -1,11 +1,13 @@
 """Where the jobs of a matrix run: processes of this machine, or a dask.distributed cluster."""
 
+import logging
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from .errors import CannotDoError
@@ -68,16 +70,62 @@ def cluster(address: str) -> Iterator[Pool]:
         raise CannotDoError(
             "--dask needs dask.distributed", hint="pip install 'agentproof-bundles[dask]'"
         ) from error
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    # It tells of lost workers and connections with tracebacks; what matters of that is said by us.
+    logger.setLevel(logging.CRITICAL + 1)
     try:
         # Any: dask has no types.
         client: Any = distributed.Client(address, timeout=20)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:  # distributed's own timeout is an OSError too
+        logger.setLevel(level)
         raise CannotDoError(
             f"no dask cluster at {address}: {error}", hint="start one: `dask scheduler`, `dask worker`"
         ) from error
-    with client:
-        workers = sum(client.nthreads().values())
-        if not workers:
-            raise CannotDoError(f"the dask cluster at {address} has no workers", hint="`dask worker`")
+    try:
+        with client:
+            workers = sum(client.nthreads().values())
+            if not workers:
+                raise CannotDoError(f"the dask cluster at {address} has no workers", hint="`dask worker`")
+            yield Pool(lambda: _OnCluster(client, address, distributed.scheduler.KilledWorker), workers)
+    finally:
+        logger.setLevel(level)
+
+
+class _OnCluster(Executor):
+    """Hands jobs to a dask cluster; the end of workers and of the cluster is told as our callers expect."""
+
+    def __init__(self, client: Any, address: str, killed: type[Exception]) -> None:  # Any: dask has no types
         # A job whose worker is lost goes to another one; results are equal whoever makes them.
-        yield Pool(lambda: client.get_executor(pure=False, retries=_LOSSES), workers)
+        self._inner = client.get_executor(pure=False, retries=_LOSSES)
+        self._address = address
+        self._killed = killed
+        self._open: set[Future[Any]] = set()
+
+    def submit(self, job: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """As any executor; the future cannot be cancelled."""
+        inner, outer = self._inner.submit(job, *arguments, **options), Future[Any]()
+        outer.set_running_or_notify_cancel()
+        self._open.add(inner)
+        inner.add_done_callback(partial(self._settle, outer))
+        return outer
+
+    def _settle(self, outer: Future[Any], inner: Future[Any]) -> None:
+        self._open.discard(inner)
+        if inner.cancelled():
+            hint = "start it again; the same command goes on from there"
+            outer.set_exception(CannotDoError(f"the dask cluster at {self._address} is gone", hint=hint))
+            return
+        error = inner.exception()
+        if error is None:
+            outer.set_result(inner.result())
+        elif isinstance(error, self._killed):
+            outer.set_exception(BrokenExecutor(str(error)))
+        else:
+            outer.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let go of what is still running: after a matrix nothing is."""
+        for each in list(self._open):
+            each.cancel()
+        self._inner.shutdown(wait=False)

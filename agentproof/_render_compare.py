@@ -341,7 +341,8 @@ def render_matrix(finished: Finished) -> Iterator[str]:
         yield f"  {'failed':<{_LABEL}}{printable(text)}"
     if len(failures) > _SHOWN:
         yield f"  {'':<{_LABEL}}… and {len(failures) - _SHOWN} more"
+    before = f", {finished.kept} of them before" if finished.kept else ""
     yield (
-        f"  {finished.jobs} recordings in {finished.seconds:.0f} s on {finished.workers} workers "
-        f"({finished.busy:.0f} s of work, {finished.efficiency:.0%} of the workers' time)"
+        f"  {finished.jobs} recordings{before}, in {finished.seconds:.0f} s on {finished.workers} workers "
+        f"({finished.processor:.0f} s of processor time)"
     )

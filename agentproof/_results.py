@@ -80,7 +80,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
     files, _ = source.read()
     choice = _levels.choose(conditions.require_isolation)
     document = {
-        "agentproof": _own_sources(),
+        "agentproof": own_sources(),
         "files": {name: _sha256(data) for name, data in files.items()},
         "entry": source.entry,
         "arguments": list(source.arguments),
@@ -98,7 +98,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
 
 
 @cache
-def _own_sources() -> Sha256:
+def own_sources() -> Sha256:
     """The code that records and judges: between releases a version number does not tell it."""
     package = Path(__file__).parent
     digest = hashlib.sha256(__version__.encode())

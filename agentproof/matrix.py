@@ -5,41 +5,44 @@
 2. Any `concurrent.futures.Executor` runs the jobs: processes of this machine, or a dask cluster's. A
    few more jobs than workers are handed out at a time, results go to disk as they come, and rows are
    compared one by one, so memory does not grow with the matrix.
-3. Workers keep what they recorded (`_results`); a matrix that was interrupted goes on where it was. A
-   worker that is lost takes its job with it, which is then tried again.
+3. What is recorded is noted beside the recordings, so that a matrix that was interrupted goes on where it
+   was, whoever recorded; workers keep what they recorded as well (`_results`). A worker that is lost
+   takes its jobs with it, which are then tried again (`_dispatch`).
 4. The result does not depend on who recorded what, or in which order: the same bytes come out.
 
     <output>/matrix.json                    the rows: one for each reproduction and Python
     <output>/recordings/<bundle id>.zip     every recording, signed, without its wheel
+    <output>/progress.jsonl                 what is recorded, until all is
 """
 
+import contextlib
+import json
+import resource
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from . import __version__, _scratch, signing
 from ._comparison import Attempt, Series, build_rows
+from ._digests import sha256
+from ._dispatch import TRIES, Dispatch, ExecutorFactory
 from ._environment import _checkout, _pythons, _wheels
 from ._files import read_bounded, write_atomic
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
-from ._results import default_results
+from ._results import default_results, own_sources
 from ._targets import Target
 from .compare import Options, Subject, publishable
-from .errors import AgentproofError, CannotDoError, UsageError
+from .errors import AgentproofError, BundleError, UsageError
+from .models._wire import Sha256, encode
 from .models.comparison import Matrix, Row
 from .models.manifest import Manifest, Origin
 from .record import record_unsigned
 from .store import WHEELS, ZIP_SUFFIX, Bundle, bundle_id, from_zip_bytes, read_bundle, zip_bytes
 
-_TRIES: Final = 3
-"""How often a job is handed out when workers get lost."""
-
-ExecutorFactory = Callable[[], Executor]
+_PROGRESS: Final = "progress.jsonl"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Result:
     """The unsigned bundle without its wheel, as its zip."""
     failed: str | None
     seconds: float
+    processor: float
+    """Seconds of processor time, those of its processes included."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +83,13 @@ class Finished:
 
     rows: tuple[Row, ...]
     jobs: int
+    kept: int
+    """How many of them were recorded before it was interrupted."""
     seconds: float
     """Wall time."""
-    busy: float
-    """The time that all jobs took together."""
+    processor: float
+    """Seconds of processor time of all jobs together."""
     workers: int
-
-    @property
-    def efficiency(self) -> float:
-        """The part of the workers' time that was spent on jobs."""
-        return self.busy / (self.seconds * self.workers) if self.seconds else 1.0
 
 
 class _Silent:
@@ -102,7 +104,7 @@ class _Silent:
 
 def run_job(job: Job) -> Result:
     """Record one job; runs in a worker."""
-    started = time.monotonic()
+    started, used = time.monotonic(), _processor_time()
     try:
         with _scratch.directory("job") as base:
             for path, data in job.files.items():
@@ -119,10 +121,16 @@ def run_job(job: Job) -> Result:
                 request = replace(request, sdk=job.requirement)
             assembled = record_unsigned(request, story=_Silent(), results=default_results())
     except AgentproofError as error:
-        return Result(None, error.message, time.monotonic() - started)
+        return Result(None, error.message, time.monotonic() - started, _processor_time() - used)
     members = {path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)}
     recording = zip_bytes(Bundle(assembled.bundle.manifest, members))
-    return Result(recording, None, time.monotonic() - started)
+    return Result(recording, None, time.monotonic() - started, _processor_time() - used)
+
+
+def _processor_time() -> float:
+    """Of this process and of its children that ended; one worker runs one job at a time."""
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
 def jobs_of(
@@ -226,27 +234,96 @@ def run_matrix(
     """Run all jobs and write the result below `output`.
 
     Raises:
-        CannotDoError: workers get lost again and again, or the result cannot be written.
+        CannotDoError: the workers are gone, or the result cannot be written.
     """
     started = time.monotonic()
+    progress = _Progress(output)
     places: dict[int, Path | str] = {}
-    busy = 0.0
-    for number, result in _results(jobs, make_executor=make_executor, window=workers + 2, story=story):
-        busy += result.seconds
-        job = jobs[number]
-        if result.recording is None:
-            places[number] = publishable(result.failed or "not recorded")
-            said = f"not recorded: {result.failed}"
-        else:
-            places[number] = _write_recording(result.recording, output, key)
-            said = "recorded"
-        story.done(
-            f"{len(places)} of {len(jobs)}", f"{job.row} on {job.target}: {said} ({result.seconds:.1f} s)"
-        )
+    for number, job in enumerate(jobs):
+        kept = progress.recording(job)
+        if kept is not None:
+            places[number] = _write_recording(kept, output, key)
+    if places:
+        story.done("kept", f"{len(places)} of {len(jobs)} were recorded before")
+    kept_before, processor = len(places), 0.0
+    dispatch = Dispatch(
+        jobs,
+        run=run_job,
+        give_up=lambda _: Result(None, f"its worker was lost {TRIES} times; is there enough memory?", 0, 0),
+        name=lambda job: f"{job.row} on {job.target}",
+        story=story,
+    )
+    todo = [number for number in range(len(jobs)) if number not in places]
+    try:
+        for number, result in dispatch.results(todo, make_executor=make_executor, window=workers + 2):
+            processor += result.processor
+            job = jobs[number]
+            if result.recording is None:
+                places[number] = publishable(result.failed or "not recorded")
+                said = f"not recorded: {result.failed}"
+            else:
+                places[number] = place = _write_recording(result.recording, output, key)
+                progress.note(job, place)
+                said = "recorded"
+            told = f"{job.row} on {job.target}: {said} ({result.seconds:.1f} s)"
+            story.done(f"{len(places)} of {len(jobs)}", told)
+    except KeyboardInterrupt:
+        story.done("stopped", f"{len(places)} of {len(jobs)} are done; the same command goes on from there")
+        raise
     rows = tuple(_rows(jobs, places))
     document = Matrix(format="agentproof/matrix", version=0, agentproof=__version__, rows=rows)
     write_atomic(output / "matrix.json", document.to_bytes())
-    return Finished(rows, len(jobs), time.monotonic() - started, busy, workers)
+    progress.forget()
+    return Finished(rows, len(jobs), kept_before, time.monotonic() - started, processor, workers)
+
+
+class _Progress:
+    """What a matrix that is not complete has recorded: the job's digest and its recording, line by line."""
+
+    def __init__(self, output: Path) -> None:
+        self._path = output / _PROGRESS
+        self._recordings = output / "recordings"
+        self._kept: dict[str, str] = {}
+        if self._path.exists():
+            for line in self._path.read_text("utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # the last line of one that was killed while it wrote
+                    note = json.loads(line)
+                    self._kept[note["job"]] = note["recording"]
+
+    def recording(self, job: Job) -> bytes | None:
+        """The unsigned recording that was made of this job, if it is still there."""
+        # What was newest then may not be so any more.
+        name = self._kept.get(_digest(job)) if job.options.as_of != "now" else None
+        if name is None:
+            return None
+        try:
+            bundle = read_bundle(self._recordings / Path(name).name)
+        except BundleError:
+            return None
+        return zip_bytes(Bundle(bundle.manifest, bundle.members))
+
+    def note(self, job: Job, place: Path) -> None:
+        """Remember a recording that is written."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"job": _digest(job), "recording": place.name}) + "\n")
+
+    def forget(self) -> None:
+        """All is recorded."""
+        self._path.unlink(missing_ok=True)
+
+
+def _digest(job: Job) -> Sha256:
+    """A job by all that its recording depends on and this side knows."""
+    document = {
+        "agentproof": own_sources(),
+        "files": {name: sha256(data) for name, data in job.files.items()},
+        "called": [job.entry, *job.arguments, "--", *job.tests],
+        "options": {name: str(part) for name, part in asdict(job.options).items()},
+        "requirement": job.requirement,
+        "wheel": sha256(job.wheel[1]) if job.wheel is not None else None,
+        "origin": job.origin.to_shape() if job.origin is not None else None,
+    }
+    return sha256(encode(document))
 
 
 def _write_recording(recording: bytes, output: Path, key: signing.PrivateKey) -> Path:
@@ -271,39 +348,3 @@ def _rows(jobs: Sequence[Job], places: Mapping[int, Path | str]) -> Iterator[Row
             for target, place in cells
         )
         yield from build_rows([Series(name, read)])
-
-
-def _results(
-    jobs: Sequence[Job], *, make_executor: ExecutorFactory, window: int, story: Story
-) -> Iterator[tuple[int, Result]]:
-    """Results as they come; at most `window` jobs are handed out at a time."""
-    waiting = deque(range(len(jobs)))
-    tries = [0] * len(jobs)
-    while waiting:
-        with make_executor() as executor:
-            running: dict[Future[Result], int] = {}
-            try:
-                while waiting or running:
-                    while waiting and len(running) < window:
-                        number = waiting.popleft()
-                        tries[number] += 1
-                        running[executor.submit(run_job, jobs[number])] = number
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        # Taken out only when its result is there: what is left is tried again.
-                        result = future.result()
-                        yield running.pop(future), result
-            except BrokenExecutor as error:
-                lost = sorted(running.values())
-                if any(tries[number] >= _TRIES for number in lost):
-                    names = ", ".join(f"{jobs[number].row} on {jobs[number].target}" for number in lost)
-                    raise CannotDoError(
-                        f"workers were lost {_TRIES} times while they ran {names}",
-                        hint="is there enough memory? fewer --jobs need less; run again to go on",
-                    ) from error
-                story.done("lost", f"a worker died; {len(lost)} jobs are tried again")
-                waiting.extendleft(reversed(lost))
-            except BaseException:
-                for future in running:
-                    future.cancel()
-                raise

@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {
         "_assemble",
         "_bisection",
+        "_dispatch",
         "_executors",
         "_holdings",
         "_many",

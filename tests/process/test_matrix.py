@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from agentproof import matrix
 from agentproof._targets import parse_target
 from agentproof.compare import Options, Subject
-from agentproof.errors import CannotDoError, UsageError
+from agentproof.errors import UsageError
 from agentproof.matrix import Job, Result, jobs_of, run_matrix
 from agentproof.store import WHEELS, Bundle, zip_bytes
 from tests import forge
@@ -62,8 +63,8 @@ def recordings(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run_job(job: Job) -> Result:
         if job.target not in made:
-            return Result(None, f"the index has no {job.target} at /some/path", 0.5)
-        return Result(made[job.target], None, 1.0)
+            return Result(None, f"the index has no {job.target} at /some/path", 0.5, 0.1)
+        return Result(made[job.target], None, 1.0, 0.5)
 
     monkeypatch.setattr(matrix, "run_job", run_job)
 
@@ -73,7 +74,7 @@ def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job
         Job(
             name,
             target,
-            {"reproduction.py": b""},
+            {"reproduction.py": name.encode()},
             "reproduction.py",
             (),
             Options(),
@@ -117,10 +118,87 @@ def test_a_lost_worker_s_job_is_tried_again_and_the_bytes_are_the_same(tmp_path:
 
 
 @pytest.mark.usefixtures("recordings")
-def test_a_job_that_kills_every_worker_stops_the_matrix_by_name(tmp_path: Path) -> None:
-    with pytest.raises(CannotDoError, match=r"one on 0\.20\.0"):
-        run(jobs("one"), tmp_path, Inline(lose=["one 0.20.0"] * 3), Story())
-    assert not (tmp_path / "matrix.json").exists()
+def test_a_job_that_kills_every_worker_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
+    executor = Inline(lose=["one 0.20.0"] * 3)
+    finished = run(jobs("one", "two"), tmp_path, executor, Story())
+    outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
+    assert outcomes["two"] == ["baseline", "fixed"]
+    assert finished.rows[0].cells[0].failed == "its worker was lost 3 times; is there enough memory?"
+    assert executor.handed_out.count("one 0.20.0") == 3
+
+
+@pytest.mark.usefixtures("recordings")
+def test_jobs_beside_one_that_kills_its_worker_are_not_given_up(tmp_path: Path) -> None:
+    class Pool(Inline):
+        """Loses all that was handed out when the first of it kills its worker."""
+
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            self.handed_out.append(arguments[0].row)
+            beside_it = self.handed_out[-3:].count("killer") and len(self.handed_out) <= 3
+            if arguments[0].row == "killer" or beside_it:
+                future.set_exception(BrokenExecutor("the worker was killed"))
+            else:
+                future.set_result(function(arguments[0]))
+            return future
+
+    finished = run(jobs("killer", "calm", targets=("0.20.0",)), tmp_path, Pool(), Story())
+    assert [(row.reproduction, row.cells[0].outcome) for row in finished.rows] == [
+        ("killer", "not_recorded"),
+        ("calm", "baseline"),
+    ]
+
+
+@pytest.mark.usefixtures("recordings")
+def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    class Interrupted(Inline):
+        """Stops at the third job, as Ctrl-C would."""
+
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+            if len(self.handed_out) == 2:
+                raise KeyboardInterrupt
+            return super().submit(function, *arguments, **options)
+
+    work = jobs("one", "two")
+    story = Story()
+    with pytest.raises(KeyboardInterrupt):
+        run_matrix(
+            work,
+            make_executor=Interrupted,
+            workers=-1,  # one job at a time
+            output=tmp_path / "rough",
+            key=forge.REPORTER,
+            story=story,
+        )
+    assert story.lines[-1] == "stopped 2 of 4 are done; the same command goes on from there"
+    again = Inline()
+    finished = run(work, tmp_path / "rough", again, Story())
+    assert finished.kept == 2
+    assert again.handed_out == ["two 0.20.0", "two 0.21.0"]
+    run(work, tmp_path / "calm", Inline(), Story())
+    assert _files(tmp_path / "rough") == _files(tmp_path / "calm")
+
+
+@pytest.mark.usefixtures("recordings")
+def test_what_an_interrupted_matrix_recorded_of_another_script_is_not_taken(tmp_path: Path) -> None:
+    (job,) = jobs("one", targets=("0.20.0",))
+    progress = matrix._Progress(tmp_path)
+    run([job], tmp_path, Inline(), Story())
+    progress.note(job, next((tmp_path / "recordings").iterdir()))
+    assert matrix._Progress(tmp_path).recording(job) is not None
+    other = replace(job, files={"reproduction.py": b"another"})
+    assert matrix._Progress(tmp_path).recording(other) is None
+    newest = replace(job, options=Options(as_of="now"))
+    progress.note(newest, next((tmp_path / "recordings").iterdir()))
+    assert matrix._Progress(tmp_path).recording(newest) is None
+
+
+def _files(directory: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.usefixtures("recordings")

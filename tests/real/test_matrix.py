@@ -4,12 +4,15 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentproof import _executors, compare, matrix, signing
 from agentproof._targets import parse_target
+from agentproof.errors import CannotDoError
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -56,38 +59,99 @@ def _bytes(output: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.fixture
+def own_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes whoever records from now on do so with a seal of its own: nothing that was kept is taken."""
+
+    def use(name: str) -> None:
+        monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / name))
+
+    return use
+
+
+class Reaper(threading.Thread):
+    """Kills a worker of a cluster in the middle of a job."""
+
+    def __init__(self, cluster: Any) -> None:  # Any: dask has no types
+        super().__init__()
+        self._cluster = cluster
+        self.killed: str | None = None
+        """The job that it was at."""
+
+    def run(self) -> None:
+        """Wait until the first worker has been at one job for two seconds."""
+        import distributed  # noqa: PLC0415  (an extra)
+
+        victim = self._cluster.workers[0]
+        with distributed.Client(self._cluster.scheduler_address) as client:  # type: ignore[no-untyped-call]
+            while self.killed is None:
+                job = self._job(client, victim)
+                time.sleep(2)
+                if job is not None and job == self._job(client, victim):
+                    self.killed = job
+                    os.kill(victim.process.pid, signal.SIGKILL)
+
+    @staticmethod
+    def _job(client: Any, victim: Any) -> str | None:  # Any: dask has no types
+        at = client.processing().get(victim.worker_address) or ()
+        return next(map(str, at), None)
+
+
 @pytest.mark.filterwarnings("default")  # distributed's own, at the loss of a worker
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_recordings: Callable[[str], None]
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
+    own_recordings("config")
     key = signing.generate_key()
     with _executors.processes(2) as pool:
         _run(pool, tmp_path / "here", key)
-    # Another seal, so that the cluster makes its own recordings instead of taking the kept ones.
-    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "other"))
+    own_recordings("other")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
-        victim = cluster.workers[0].process.pid
-        reaper = threading.Thread(target=_kill_later, args=(victim,))
+        reaper = Reaper(cluster)
         reaper.start()
         with _executors.cluster(cluster.scheduler_address) as pool:
             _run(pool, tmp_path / "there", key)
-        reaper.join()
+        reaper.join(60)
+    assert reaper.killed is not None
     assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
 
 
-def _kill_later(process: int) -> None:
-    time.sleep(5)
-    os.kill(process, signal.SIGKILL)
+@pytest.mark.filterwarnings("default")  # distributed's own, at the loss of its scheduler
+def test_a_cluster_that_goes_away_is_said_and_what_it_recorded_is_kept(
+    tmp_path: Path, own_recordings: Callable[[str], None]
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    own_recordings("config")
+    key, story = signing.generate_key(), Story()
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+
+    class Ending(Story):
+        """Ends the cluster once something is recorded."""
+
+        def done(self, label: str, text: str) -> None:
+            super().done(label, text)
+            if label == "1 of 2":
+                cluster.close()
+
+    with _executors.cluster(cluster.scheduler_address) as pool, pytest.raises(CannotDoError, match="is gone"):
+        matrix.run_matrix(
+            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=Ending()
+        )
+    with _executors.processes(1) as pool:
+        finished = matrix.run_matrix(
+            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=story
+        )
+    assert finished.kept == 1
+    assert [cell.outcome for cell in finished.rows[0].cells] == ["baseline", "fixed"]
 
 
 def test_no_cluster_is_said_with_what_to_start(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    from agentproof.errors import CannotDoError  # noqa: PLC0415
-
     with (
         pytest.raises(CannotDoError, match="no dask cluster"),
         _executors.cluster("tcp://127.0.0.1:9"),
