@@ -70,26 +70,36 @@ def cluster(address: str) -> Iterator[Pool]:
         raise CannotDoError(
             "--dask needs dask.distributed", hint="pip install 'agentproof-bundles[dask]'"
         ) from error
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    # It tells of lost workers and connections with tracebacks; what matters of that is said by us.
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        # Any: dask has no types.
-        client: Any = distributed.Client(address, timeout=20)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:  # distributed's own timeout is an OSError too
-        logger.setLevel(level)
-        raise CannotDoError(
-            f"no dask cluster at {address}: {error}", hint="start one: `dask scheduler`, `dask worker`"
-        ) from error
-    try:
+    with _told_by_us():
+        try:
+            # Any: dask has no types.
+            client: Any = distributed.Client(address, timeout=20)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:  # distributed's own timeout is an OSError too
+            raise CannotDoError(
+                f"no dask cluster at {address}: {error}", hint="start one: `dask scheduler`, `dask worker`"
+            ) from error
         with client:
             workers = sum(client.nthreads().values())
             if not workers:
                 raise CannotDoError(f"the dask cluster at {address} has no workers", hint="`dask worker`")
             yield Pool(lambda: _OnCluster(client, address, distributed.scheduler.KilledWorker), workers)
+
+
+@contextmanager
+def _told_by_us() -> Iterator[None]:
+    """distributed logs lost workers and connections, with tracebacks; what matters of that is said by us."""
+    handlers = list(logging.getLogger("distributed").handlers)  # its loggers share one
+    for handler in handlers:
+        handler.addFilter(_nothing)
+    try:
+        yield
     finally:
-        logger.setLevel(level)
+        for handler in handlers:
+            handler.removeFilter(_nothing)
+
+
+def _nothing(_: logging.LogRecord) -> bool:
+    return False
 
 
 class _OnCluster(Executor):
