@@ -63,7 +63,7 @@ def test_a_mode_that_prints_without_end_is_ended_and_the_other_one_goes_on(
 def test_an_error_here_leaves_no_directory_and_no_process(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "_parent", lambda: tmp_path)
+    monkeypatch.setattr(_control, "_places", lambda: (tmp_path,))
     for each in (tmp_path, *tmp_path.parents):
         if each.name.startswith("pytest-"):
             each.chmod(0o755)
