@@ -3,6 +3,7 @@
 `python -m tests.fuzzing SECONDS` goes on for that long with new examples; the tests run a few of each.
 """
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from agentproof._zip import stored_zip
 from agentproof.check import Reader, check_bundle
-from agentproof.errors import BundleError, FormatError, TrustError
+from agentproof.errors import BundleError, FormatError, TrustError, UsageError
 from agentproof.models._wire import decode, encode
+from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
 from agentproof.models.trace import Trace
 from agentproof.models.values import check_value
@@ -35,6 +37,22 @@ JSON = st.recursive(
     max_leaves=12,
 )
 SPLICE = st.tuples(st.integers(0, 2**20), st.integers(0, 64), st.binary(max_size=64))
+
+
+HEADER = (
+    b"# /// script",
+    b"# ///",
+    b"#",
+    b"# [tool.agentproof]",
+    b"# [[tool.agentproof.claims]]",
+    b'# kind = "tool-runs"',
+    b"# title = 1",
+    b"# x = [",
+    b"# dependencies = [1]",
+    b"# tool = 3",
+    b"\xff",
+    b"",
+)
 
 
 def _spliced(raw: bytes, splices: list[tuple[int, int, bytes]]) -> bytes:
@@ -112,6 +130,8 @@ def fuzz_shapes(data: st.DataObject) -> None:
     shape = draft.manifest if which == "manifest" else draft.traces[which]
     path = data.draw(st.sampled_from([path for path in _leaves(shape) if path]))
     _replaced(shape, path, data.draw(JSON))
+    with suppress(BundleError, KeyError):  # what is no trace, and a state that nobody has
+        draft.judged()
     members = _members(draft)
     if members is None:
         return
@@ -123,6 +143,34 @@ def fuzz_shapes(data: st.DataObject) -> None:
             assert check_bundle(bundle, reader=READER).status == "INVALID"
         return
     check_bundle(bundle, reader=READER)
+
+
+@given(st.data())
+def fuzz_states(data: st.DataObject) -> None:
+    """Valid states with any parts exchanged for anything, and what follows from them computed again."""
+    draft = forge.draft()
+    changed = {}
+    for digest, raw in draft.states.items():
+        state = json.loads(raw)
+        for _ in range(data.draw(st.integers(0, 3))):
+            path = data.draw(st.sampled_from([path for path in _leaves(state) if path]))
+            state = _replaced(state, path, data.draw(JSON))
+        changed[digest] = _encoded(state)
+    traces = json.dumps(draft.traces)
+    for digest, raw in changed.items():
+        traces = traces.replace(digest, forge.sha256(raw))
+    draft.traces = json.loads(traces)
+    draft.states = {forge.sha256(raw): raw for raw in changed.values()}
+    if all(changed.values()):
+        status = check_bundle(draft.judged().seal(), reader=READER).status
+        assert status == "CURRENT"
+
+
+@given(st.binary(max_size=64) | st.lists(st.sampled_from(HEADER), max_size=12).map(b"\n".join))
+def fuzz_header(source: bytes) -> None:
+    """Any bytes as a script with a header."""
+    with suppress(UsageError):
+        read_header(source, path="fuzz")
 
 
 def _members(draft: forge.Draft) -> dict[str, bytes] | None:
@@ -177,6 +225,8 @@ ENTRIES: tuple[Callable[[], None], ...] = (
     fuzz_models,
     fuzz_values,
     fuzz_shapes,
+    fuzz_states,
+    fuzz_header,
     fuzz_wheel,
     fuzz_trust,
 )
