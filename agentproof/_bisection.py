@@ -161,6 +161,7 @@ class Bisection:
                 raise UsageError("the good and the bad end print the same", hint="choose other ends")
         if self._by_claims:
             self._choose_claims(spans)
+        self._hold_claim(spans[0].bad)
         bad = self._probe(spans[0].bad)
         goods = [self._probe(span.good) for span in spans]
         if bad.state == "good" and all(good.state == "bad" for good in goods):
@@ -175,6 +176,16 @@ class Bisection:
                     f"{probe.point.name} is not {said}: {probe.why}",
                     hint="choose another end; `agentproof compare` shows several releases at once",
                 )
+
+    def _hold_claim(self, bad: Point) -> None:
+        """The claim that is asked about must be one that is judged."""
+        judgement = self._judgement(bad) if self._question.claim is not None else None
+        known = dict.fromkeys(claim.id for claim in judgement.claims) if judgement is not None else {}
+        if known and self._question.claim not in known:
+            raise UsageError(
+                f"--claim {self._question.claim}: no such claim in this reproduction",
+                hint=f"there are: {', '.join(known)}",
+            )
 
     @property
     def _by_claims(self) -> bool:

@@ -211,6 +211,8 @@ def render_comparison(comparison: Comparison, *, verbose: bool = False) -> Itera
 
 def _cell_lines(cell: Cell, verbose: bool) -> Iterator[str]:
     yield from _why(cell)
+    if cell.outcome == "inconclusive" and not verbose:
+        return  # a script that did not do what it is to show differs in everything
     yield from _claim_lines(cell, verbose=verbose)
     yield from render_differences(
         cell.differences, limit=None if verbose else _FEW, more=cell.more or 0, alike=not verbose

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from . import _scratch, signing
+from ._checks._members import is_comparison
 from ._comparison import Attempt, Series, pack
 from ._files import write_atomic
 from ._isolation import _runner
@@ -133,7 +134,13 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
         scripts = sorted(_scripts_below(path, _DEPTH))
         if scripts:
             return [Subject(_script_name(script), script=script) for script in scripts]
-    return [_bundle_subject(found) for found in find_bundles(path)]
+    found = [(place, read_bundle(place, wheels=shelf_of(place))) for place in find_bundles(path)]
+    bundles = [(place, bundle) for place, bundle in found if not is_comparison(bundle)]
+    if not bundles:
+        raise UsageError(
+            f"{path}: a comparison, no reproduction", hint="name the script, or a bundle of one recording"
+        )
+    return [_bundle_subject(place, bundle) for place, bundle in bundles]
 
 
 def _script_name(script: Path) -> str:
@@ -155,8 +162,7 @@ def _scripts_below(directory: Path, depth: int) -> Iterator[Path]:
                 yield from _scripts_below(below, depth - 1)
 
 
-def _bundle_subject(path: Path) -> Subject:
-    bundle = read_bundle(path, wheels=shelf_of(path))
+def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
     checked = check_bundle(bundle, reader=Reader())
     if checked.status == "INVALID" or checked.manifest is None:
         failed = next(check for check in checked.report.checks if check.status == "failed")

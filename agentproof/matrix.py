@@ -18,6 +18,7 @@
 import contextlib
 import json
 import resource
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,7 +36,7 @@ from ._observe import Story
 from ._results import default_results, own_sources
 from ._targets import Target
 from .compare import Options, Subject, publishable
-from .errors import AgentproofError, BundleError, UsageError
+from .errors import AgentproofError, BundleError, CannotDoError, UsageError
 from .models._wire import Sha256, encode
 from .models.comparison import Matrix, Row
 from .models.manifest import Manifest, Origin
@@ -237,6 +238,7 @@ def run_matrix(
         CannotDoError: the workers are gone, or the result cannot be written.
     """
     started = time.monotonic()
+    _hold_place(output)
     progress = _Progress(output)
     places: dict[int, Path | str] = {}
     for number, job in enumerate(jobs):
@@ -275,6 +277,18 @@ def run_matrix(
     write_atomic(output / "matrix.json", document.to_bytes())
     progress.forget()
     return Finished(rows, len(jobs), kept_before, time.monotonic() - started, processor, workers)
+
+
+def _hold_place(output: Path) -> None:
+    """Fail before the recordings rather than after the first of them."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise CannotDoError(
+            f"cannot write to {output}: {error.strerror}", hint="choose another place with --output"
+        ) from error
 
 
 class _Progress:

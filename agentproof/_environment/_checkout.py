@@ -155,7 +155,9 @@ def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, ca
     )
     wheels = sorted(out.glob("*.whl")) if out.is_dir() else []
     if done.returncode != 0 or len(wheels) != 1:
-        said = " ".join(done.stderr.split())[-600:]
+        said = " ".join(done.stderr.split())
+        if len(said) > 600:
+            said = f"… {said[-600:].partition(' ')[2]}"
         raise CannotDoError(
             f"commit {commit.id[:10]} cannot be built: {said or f'{len(wheels)} wheels came out'}",
             hint="try `uv build --wheel` there",

@@ -186,8 +186,9 @@ def _kept(job: _Job) -> Lock | None:
 
 
 def _not_here(missing: Sequence[str], total: int) -> CannotDoError:
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
     return CannotDoError(
-        f"offline: {len(missing)} of {total} wheels are not in the store: {', '.join(missing)}",
+        f"offline: {len(missing)} of {total} wheels are not in the store: {', '.join(missing[:5])}{more}",
         hint="run once without --offline",
     )
 

@@ -112,11 +112,11 @@ class Releases:
         return Attempt(target.text, bundle=Bundle(manifest.to_bytes(), {}))
 
 
-def _bisected(releases: Releases, count: int, *, bad: int) -> Bisected:
+def _bisected(releases: Releases, count: int, *, bad: int, claim: str | None = None) -> Bisected:
     points = tuple(Point(str(number), Target(str(number))) for number in range(count))
     span = Span("first_bad" if bad else "first_fixed", points)
     recorder = cast(Recorder, releases)  # what a bisection asks of it is here
-    return Bisection(Subject("case"), Question(), recorder).run([span])
+    return Bisection(Subject("case"), Question(claim=claim), recorder).run([span])
 
 
 def _fixed_at(**releases: int) -> Mapping[int, Judgement]:
@@ -169,3 +169,9 @@ def test_what_cannot_be_recorded_between_two_neighbours_is_named() -> None:
     (change,) = _bisected(Releases(judgements), 20, bad=0).changes
     assert (change.last.name, change.first.name) == ("5", "8")
     assert [point.name for point in change.skipped] == ["6", "7"]
+
+
+def test_a_claim_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(UsageError, match="no such claim") as caught:
+        _bisected(Releases(_fixed_at(one=7, two=9)), 20, bad=0, claim="three")
+    assert caught.value.hint == "there are: one, two"

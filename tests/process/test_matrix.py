@@ -12,7 +12,7 @@ import pytest
 from agentproof import matrix
 from agentproof._targets import parse_target
 from agentproof.compare import Options, Subject
-from agentproof.errors import UsageError
+from agentproof.errors import CannotDoError, UsageError
 from agentproof.matrix import Job, Result, jobs_of, run_matrix
 from agentproof.store import WHEELS, Bundle, zip_bytes
 from tests import forge
@@ -206,6 +206,15 @@ def test_what_cannot_be_recorded_is_a_cell_without_paths_of_this_machine(tmp_pat
     finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Story())
     cell = finished.rows[0].cells[1]
     assert (cell.outcome, cell.failed) == ("not_recorded", "the index has no 9.9 at <path>")
+
+
+@pytest.mark.usefixtures("recordings")
+def test_a_place_that_cannot_be_written_is_said_before_anything_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    executor = Inline()
+    with pytest.raises(CannotDoError, match="cannot write to"):
+        run(jobs("one"), tmp_path / "file" / "matrix", executor, Story())
+    assert executor.handed_out == []
 
 
 @pytest.mark.usefixtures("recordings")

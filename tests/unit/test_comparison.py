@@ -18,10 +18,10 @@ from agentproof._comparison import (
 )
 from agentproof._render_compare import render_comparison, render_table
 from agentproof.check import Reader
-from agentproof.compare import Compared, Expected, exit_code, write
-from agentproof.errors import BundleError, CannotDoError, Exit
+from agentproof.compare import Compared, Expected, exit_code, find_subjects, write
+from agentproof.errors import BundleError, CannotDoError, Exit, UsageError
 from agentproof.models.comparison import Cell, ClaimChange, Comparison, Recorded, Row
-from agentproof.models.manifest import ClaimResult, Judgement
+from agentproof.models.manifest import ClaimResult, Judgement, Manifest
 from agentproof.replay import write_attested
 from agentproof.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
 from agentproof.trust import Trust
@@ -131,6 +131,23 @@ def test_what_still_holds_is_passed_over_unless_all_is_asked_for() -> None:
     attempts = Attempt("0.21.0", HOLDS), Attempt("0.21.1", HOLDS)
     assert _told(*attempts)[-1] == "  1 still hold; --verbose tells what changed in their traces"
     assert any(line.endswith("still holds") for line in _told(*attempts, verbose=True))
+
+
+def test_a_script_that_could_not_do_its_work_is_told_by_its_reason_alone() -> None:
+    manifest = Manifest.from_bytes(VIOLATED.manifest)
+    nothing = Judgement(verdict="inconclusive", reasons=("nothing_observed",), claims=())
+    silent = Bundle(manifest.model_copy(update={"judgement": nothing}).to_bytes(), VIOLATED.members)
+    told = _told(Attempt("0.20.0", VIOLATED), Attempt("0.2.9", silent))
+    assert any(line.startswith("  because") for line in told)
+    assert not any(line.startswith("  claim") for line in told)
+
+
+def test_comparisons_below_a_directory_are_no_reproductions(tmp_path: Path) -> None:
+    (tmp_path / "one.agentproof.zip").write_bytes(zip_bytes(VIOLATED))
+    (tmp_path / "comparison.agentproof.zip").write_bytes(zip_bytes(_packed()[1]))
+    assert [subject.name for subject in find_subjects(tmp_path)] == ["one"]
+    with pytest.raises(UsageError, match="a comparison, no reproduction"):
+        find_subjects(tmp_path / "comparison.agentproof.zip")
 
 
 def test_a_target_that_could_not_be_recorded_is_a_cell_with_its_reason() -> None:
