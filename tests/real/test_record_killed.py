@@ -195,8 +195,8 @@ def test_a_recording_that_is_killed_at_any_moment_leaves_nothing_after_the_next(
         assert place.whole() >= {VERSION, ARCHIVE}, at
         assert place.left() == [], at
         assert until_nothing_runs(known, 1) == [], at
+        print(f"{at}{' beside another' if beside is not None else ''}: nothing left", flush=True)
     assert len(place.evidence) == 1
-    print(f"{killed} recordings killed")
 
 
 def ended_by_itself(victim: "subprocess.Popen[bytes]") -> int:
@@ -232,5 +232,6 @@ def test_a_recording_that_is_asked_to_end_ends_and_takes_everything_with_it(
         assert place.left() == [], at
         assert "Traceback" not in at or code == -number, at
         place.whole()
+        print(f"{number.name} after {moment:.3f} s: exit code {code}, nothing left", flush=True)
     place.record()
     assert place.left() == []
