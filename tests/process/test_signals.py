@@ -35,6 +35,8 @@ print("went on")
 
 
 def run(tmp_path: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    # What a shell runs in the background has Ctrl-C ignored, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, *map(str, arguments)],
         capture_output=True,

@@ -112,7 +112,7 @@ class Place:
         ]
         found += [str(path) for path in self.base.rglob("*") if path.name.lstrip(".").startswith(MARK)]
         found += [str(path) for path in (self.base / "cache").rglob(".tmp*")]
-        expected = {"reproduction.py", VERSION, "0.21.0"}
+        expected = {path.name for path in CASE.iterdir()}
         found += [str(path) for path in self.script.parent.iterdir() if path.name not in expected]
         for name, archive in (("main", ARCHIVE), ("beside", "beside.agentproof.zip")):
             if (self.base / name).exists():
@@ -161,6 +161,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     base = tmp_path_factory.mktemp("killed")
     (base / "tmp").mkdir()
     shutil.copytree(CASE, base / "bundles" / "sibling-approval")
+    # A shell starts what it runs in the background with Ctrl-C ignored, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     made = Place(base)
