@@ -1,8 +1,8 @@
 """How a command ends on Ctrl-C, SIGTERM or SIGHUP: at once while it only starts, later after cleaning up.
 
-Python turns Ctrl-C into an exception between any two instructions. In the middle of our imports it would show
-as a traceback of theirs, or as whatever an extension module makes of it, and nothing is there yet that has to be
-cleaned up. So a command first just ends, and asks for the exception when its work begins.
+Python turns Ctrl-C into an exception between any two instructions. In the middle of our imports it would
+show as a traceback of theirs, or as whatever an extension module makes of it, and nothing is there yet that
+has to be cleaned up. So a command first just ends, and asks for the exception when its work begins.
 """
 
 import signal

@@ -79,7 +79,7 @@ def prune(
     """Remove leftovers, what was not used for `unused_for` seconds, and then the least recently used
     until the rest fits into `max_bytes`."""
     moment = now if now is not None else time.time()
-    abandoned = _scratch.sweep(store.cache / name for name in OWN_CACHES)
+    abandoned = _scratch.sweep(store.cache / name for name in OWN_CACHES) + _uv.sweep_cache(store.cache)
     items = list_cache(store)
     total = sum(item.size for item in items)
     removed = []

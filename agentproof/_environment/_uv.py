@@ -6,10 +6,11 @@ Rules:
 3. Its cache is used by no other tool. Where that cannot be written, uv goes on without one.
 """
 
+import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
@@ -17,9 +18,16 @@ from typing import Final
 
 from .. import _scratch
 from .._children import dying_with_us
+from .._remove import remove_tree
 from ..errors import CannotDoError
 from ._index import without_credentials
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK: Final = ".lock"
 _KEEPS: Final = re.compile(
     r"UV_(?:INDEX_\w+_(?:USERNAME|PASSWORD)|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|REQUEST_TIMEOUT|HTTP_RETRIES"
     r"|NO_NETRC|CREDENTIALS_DIR|CONCURRENT_DOWNLOADS|OFFLINE)"
@@ -83,6 +91,33 @@ def cache_directory(cache: Path | None) -> Path | None:
     except OSError:
         return None
     return place if os.access(place, os.W_OK) else None
+
+
+def sweep_cache(cache: Path) -> int:
+    """Remove what killed uvs left half made in their cache, unless another one is at work; how many things."""
+    place = cache / "uv"
+    if fcntl is None:
+        return 0
+    count = 0
+    with contextlib.suppress(OSError), (place / _LOCK).open("rb") as lock:
+        # Every uv that uses the cache holds this lock, shared.
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in list(_half_made(str(place), depth=2)):
+            if os.path.isdir(path) and not os.path.islink(path):
+                remove_tree(path)
+            else:
+                os.unlink(path)
+            count += 1
+    return count
+
+
+def _half_made(directory: str, *, depth: int) -> Iterator[str]:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(".tmp"):
+                yield entry.path
+            elif depth and entry.is_dir(follow_symlinks=False):
+                yield from _half_made(entry.path, depth=depth - 1)
 
 
 def _run(

@@ -132,7 +132,8 @@ def _prepared(
 
 def sweep(store: WheelStore) -> int:
     """Remove what killed processes left in the places of environments and in the caches; how many things."""
-    return _scratch.sweep((*_places(), *(store.cache / name for name in OWN_CACHES)))
+    swept = _scratch.sweep((*_places(), *(store.cache / name for name in OWN_CACHES)))
+    return swept + _uv.sweep_cache(store.cache)
 
 
 def _loaded(lock: Lock, store: WheelStore) -> list[tuple[Path, bytes]]:

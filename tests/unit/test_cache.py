@@ -1,5 +1,6 @@
 """The cache is listed and kept within bounds; leftovers of killed processes go."""
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentproof import _scratch
-from agentproof._environment import _cache, _lockcache
+from agentproof._environment import _cache, _lockcache, _uv
 from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.cli import cli
 from agentproof.models.manifest import Origin, Platform, Target
@@ -234,3 +235,20 @@ def test_what_is_in_memory_is_swept_also_when_it_is_full() -> None:
     roomy, full = _scratch.places(room=0), _scratch.places(room=2**62)
     assert set(roomy) == set(full)
     assert full[0] == Path(tempfile.gettempdir())
+
+
+def test_what_killed_uvs_left_goes_unless_one_is_at_work(store: WheelStore) -> None:
+    place = store.cache / "uv"
+    for name in (".tmpAb1", "simple-v28/pypi/.tmpAb2", "archive-v0/.tmpAb3"):
+        (place / name / "deep").mkdir(parents=True)
+        (place / name / "deep" / "file").write_bytes(b"")
+    (place / "simple-v28" / "pypi" / ".tmpAb4").write_bytes(b"")
+    (place / "archive-v0" / "whole" / "package").mkdir(parents=True)
+    assert _uv.sweep_cache(store.cache) == 0  # of a uv that has no lock nothing is known
+    (place / ".lock").write_bytes(b"")
+    with (place / ".lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert _uv.sweep_cache(store.cache) == 0
+    assert _cache.prune(store).abandoned == 4
+    assert list(place.rglob(".tmp*")) == []
+    assert (place / "archive-v0" / "whole" / "package").is_dir()
