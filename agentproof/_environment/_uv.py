@@ -94,7 +94,7 @@ def cache_directory(cache: Path | None) -> Path | None:
 
 
 def sweep_cache(cache: Path) -> int:
-    """Remove what killed uvs left half made in their cache, unless another one is at work; how many things."""
+    """Remove what killed uvs left half made in their cache, unless another one works there; how many."""
     place = cache / "uv"
     if fcntl is None:
         return 0
