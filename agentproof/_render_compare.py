@@ -99,7 +99,7 @@ def _difference(group: list[TraceDifference]) -> Iterator[str]:
     others = len({each.subject for each in group}) - 1
     like = f", and {others} more like it" if others else ""
     subject = f"{CHANGES[first.what]} {printable(first.subject)}"
-    yield f"  {'changed':<{_LABEL}}{subject}  ({'; '.join(events)}){like}"
+    yield f"  {'trace':<{_LABEL}}{subject}  ({'; '.join(events)}){like}"
     for text in dict.fromkeys(map(_content, same)):
         if text:
             yield f"{'':<{_LABEL + 4}}{text}"
