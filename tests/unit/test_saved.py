@@ -13,6 +13,7 @@ from agentproof.store import write_directory
 from tests import forge
 from tests.claims.builder import PAY, Script, message, state_json
 
+STORE = Path(__file__).parents[2] / "bundles"
 READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 
 
@@ -94,3 +95,13 @@ def test_the_command_exits_1_where_a_state_is_not_known(store: Path, tmp_path: P
     done = CliRunner().invoke(cli, ["find-state", str(known), str(unknown), "--in", str(store)])
     assert done.exit_code == 1
     assert "no bundle here holds this state" in done.output
+
+
+def test_every_saved_state_of_the_story_was_recorded_on_the_release_in_its_name() -> None:
+    files = sorted(STORE.glob("*/saved/*.json"))
+    assert files
+    saved = {str(file): file.read_bytes() for file in files}
+    for each in find_origins(saved, [STORE / "legacy-states"], reader=Reader()):
+        release = Path(each.name).name.rpartition("-")[0]
+        assert [origin.release for origin in each.origins] == [release], each.name
+        assert each.is_known
