@@ -12,10 +12,12 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, reduce
+from itertools import groupby
+from operator import iadd
 
 from agentproof.check import Reader, check_bundle
 from agentproof.errors import BundleError
@@ -190,24 +192,23 @@ def main() -> int:
     given = parser.parse_args()
     todo = list(parts(step=given.step, zip_step=given.zip_step))
     started = time.perf_counter()
-    counts = _by_file(todo, given.jobs)
     whole = Tally()
-    for (name, what), tally in counts.items():
+    for (name, what), tally in _by_file(todo, given.jobs):
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in tally.reasons.most_common(4))
-        print(f"{name:9} {what[:44]:44} {tally.tried:>9,} tried, {len(tally.accepted)} accepted ({reasons})")
+        line = f"{name:9} {what[:44]:44} {tally.tried:>9,} tried, {len(tally.accepted)} accepted ({reasons})"
+        print(line, flush=True)
         whole += tally
     print(f"{whole.tried:,} changes, {len(whole.accepted)} accepted, {time.perf_counter() - started:.0f} s")
     print("\n".join(whole.accepted[:20]))
     return bool(whole.accepted)
 
 
-def _by_file(todo: Iterable[Part], jobs: int) -> dict[tuple[str, str], Tally]:
-    counts: dict[tuple[str, str], Tally] = {}
-    todo = list(todo)
+def _by_file(todo: list[Part], jobs: int) -> Iterator[tuple[tuple[str, str], Tally]]:
+    """What became of each file, as soon as all its parts are tried."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
-        for part, tally in zip(todo, pool.map(try_part, todo), strict=True):
-            counts.setdefault((part.bundle, part.what), Tally()).__iadd__(tally)
-    return counts
+        tried = zip(todo, pool.map(try_part, todo), strict=True)
+        for file, parts_of_it in groupby(tried, key=lambda one: (one[0].bundle, one[0].what)):
+            yield file, reduce(iadd, (tally for _, tally in parts_of_it), Tally())
 
 
 if __name__ == "__main__":

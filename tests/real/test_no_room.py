@@ -40,7 +40,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """`agentproof record` in mounts of its own, with shell commands before and after it."""
     (place / "tmp").mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "agentproof", "record", *arguments, "--python", "3.12"]
+    command = [sys.executable, "-m", "agentproof", "record", *arguments]
     return subprocess.run(
         [
             *UNSHARE,

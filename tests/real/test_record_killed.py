@@ -64,7 +64,7 @@ class Place:
             "PYTHONPATH": str(ROOT),
             "PYTHONFAULTHANDLER": "1",
         }
-        command = [sys.executable, "-m", "agentproof", "record", str(self.script), "--python", "3.12"]
+        command = [sys.executable, "-m", "agentproof", "record", str(self.script)]
         with (directory / "said").open("wb") as said:
             started = subprocess.Popen(
                 [*command, "--replace", *self.place_for(name)],
