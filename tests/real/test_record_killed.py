@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from agentproof._place import STORE_PYTHON
 from agentproof.models.manifest import Manifest
 from agentproof.store import read_bundle
 
@@ -30,7 +31,8 @@ if sys.platform != "linux":
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "bundles" / "sibling-approval"
-VERSION = "0.20.0"
+_PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+VERSION = "0.20.0" if _PYTHON == STORE_PYTHON else f"0.20.0-{_PYTHON}"
 ARCHIVE = f"sibling-approval-{VERSION}.agentproof.zip"
 MEMORY = Path("/dev/shm")
 MARK = "agentproof-tmp-"
@@ -112,7 +114,7 @@ class Place:
         ]
         found += [str(path) for path in self.base.rglob("*") if path.name.lstrip(".").startswith(MARK)]
         found += [str(path) for path in (self.base / "cache").rglob(".tmp*")]
-        expected = {path.name for path in CASE.iterdir()}
+        expected = {VERSION, *(path.name for path in CASE.iterdir())}
         found += [str(path) for path in self.script.parent.iterdir() if path.name not in expected]
         for name, archive in (("main", ARCHIVE), ("beside", "beside.agentproof.zip")):
             if (self.base / name).exists():
