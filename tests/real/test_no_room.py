@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from agentproof._place import STORE_PYTHON
 from agentproof.models.manifest import Manifest
 from agentproof.store import read_bundle
 
@@ -21,6 +22,9 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "bundles" / "sibling-approval"
 VERSION = "0.20.0"
+TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
+LABEL = VERSION if TAG == STORE_PYTHON else f"{VERSION}-{TAG}"
+"""Where the store keeps what this Python records."""
 UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c")
 
 
@@ -109,16 +113,17 @@ def test_a_full_disk_for_the_bundle_leaves_the_old_one(tmp_path: Path, warm: Pat
             disk(store, f"{room + 2048}k"),
             f"mkdir '{store}/wheels'; cp '{ROOT}'/bundles/wheels/*-{VERSION}-* '{store}/wheels'",
             f"cp -r '{CASE}' '{store}'",
+            f"test {LABEL} = {VERSION} || mv '{store}/{CASE.name}/{VERSION}' '{store}/{CASE.name}/{LABEL}'",
             f"dd if=/dev/zero of='{store}/rest' bs=4k 2>/dev/null || true",
             f"truncate --size=-32k '{store}/rest'",
         ],
         after=[f"cp -r '{store}' '{tmp_path}/copied'"],
     )
     assert done.returncode == 4, done.stderr
-    assert f"cannot write {store}/{CASE.name}/{VERSION}: No space left on device" in done.stderr
-    assert evidence(tmp_path / "copied" / CASE.name / VERSION) == COMMITTED
+    assert f"cannot write {store}/{CASE.name}/{LABEL}: No space left on device" in done.stderr
+    assert evidence(tmp_path / "copied" / CASE.name / LABEL) == COMMITTED
     assert {path.name for path in (tmp_path / "copied" / CASE.name).iterdir()} == {
-        path.name for path in CASE.iterdir()
+        LABEL if path.name == VERSION else path.name for path in CASE.iterdir()
     }
 
 
