@@ -23,6 +23,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from ..errors import BundleError
 from ..models.events import (
     Event,
     ResultObserved,
@@ -45,20 +46,30 @@ VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"states", "runs"})
 
+_MAX_PAIRS = 5_000_000
+"""Looks at a state and its own operations, which are compared with each other: an honest script that resumes
+one state a hundred times and is looked at as often has 10,000."""
+
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge every state of the one trace."""
+    """Judge every state of the one trace.
+
+    Raises BundleError: one state is resumed and looked at more often than in any honest trace.
+    """
     view = evidence.view
+    lines = view.states.values()
+    if sum(len(line.observed) * (len(line.runs) + len(line.decisions)) for line in lines) > _MAX_PAIRS:
+        raise BundleError("too_parallel", "the trace resumes and shows one state too often")
     operations = [e for e in view.events if isinstance(e, StateDecided | StateRestored | RunEnded)]
     own: dict[str, list[int]] = {}
     for event in operations:
         for label in _touched(event, view):
             own.setdefault(label, []).append(event.seq)
     seqs = [event.seq for event in operations]
-    sites = sum(_sites(line, seqs, own.get(line.label, [])) for line in view.states.values())
+    sites = sum(_sites(line, seqs, own.get(line.label, [])) for line in lines)
     found = [
         finding
-        for line in view.states.values()
+        for line in lines
         for finding in islice(_violations(line, view), MAX_FINDINGS)  # in the order of their events
     ]
     return outcome(sites=sites, because=sorted(found, key=lambda finding: finding.events[0].seq))

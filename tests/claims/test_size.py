@@ -132,3 +132,15 @@ def test_runs_nested_deeper_than_in_any_honest_trace_are_refused() -> None:
     with pytest.raises(BundleError) as refused:
         INVARIANTS["usage-is-sum"].evaluate(evidence(script.exit()))
     assert refused.value.reason == "too_deep"
+
+
+def test_a_state_resumed_and_shown_more_often_than_in_any_honest_trace_is_refused() -> None:
+    script = Script()
+    state = script.made(script.end(script.run(), waits_for=["call_1"]), state_json())
+    for number in range(2_300):
+        script.now[state]["current_turn"] = number
+        script.look("decision")
+        script.end(script.run(state=state))
+    with pytest.raises(BundleError) as refused:
+        INVARIANTS["state-integrity"].evaluate(evidence(script.exit()))
+    assert refused.value.reason == "too_parallel"
