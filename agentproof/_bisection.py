@@ -7,8 +7,9 @@ from functools import partial
 from typing import Literal
 
 from ._comparison import Attempt, Series
+from ._subjects import Subject
 from ._targets import Target
-from .compare import Recorder, Subject
+from .compare import Recorder
 from .errors import UsageError
 from .judge import explain_reason
 from .models.events import ScriptWrote

@@ -94,7 +94,7 @@ class _File(pytest.File):
     """One bundle."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        from .compare import find_subjects
+        from ._subjects import find_subjects
         from .errors import AgentproofError
         from .models.manifest import Manifest
         from .report._groups import reproduction_key
@@ -218,7 +218,7 @@ class _Silence:
         """A step is done."""
 
 
-def record_on(subject: Any, target: str) -> Bundle:  # Any: a compare.Subject, imported late
+def record_on(subject: Any, target: str) -> Bundle:  # Any: a _subjects.Subject, imported late
     """The reproduction recorded on the target; signed by a key that is thrown away, for nobody keeps it.
 
     Raises:

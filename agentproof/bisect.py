@@ -21,8 +21,9 @@ from packaging.version import InvalidVersion, Version
 
 from ._bisection import Bisected, Bisection, Point, Question, Span
 from ._environment import _checkout, _git, _pythons, _releases
+from ._subjects import Subject
 from ._targets import DISTRIBUTION, Target
-from .compare import Recorder, Subject
+from .compare import Recorder
 from .errors import UsageError
 
 

@@ -1,7 +1,6 @@
 """Compare a reproduction on several targets: is it fixed there, did something break, what else changed.
 
-1. A subject is a reproduction's script, a test of it, a bundle, or a directory of scripts or bundles. A
-   bundle is compared as it was recorded; a script is recorded on the release that its header names first.
+1. A bundle is compared as it was recorded; a script is recorded on the release that its header names first.
    That recording is what all others are compared with.
 2. On each target the same script is recorded anew, on the same minor version of Python, as of the
    target's own day. A recording that was made before under the same conditions is used again.
@@ -16,39 +15,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from . import _scratch, signing
-from ._checks._members import is_comparison
 from ._comparison import Attempt, Series, pack
 from ._files import write_atomic
 from ._isolation import _runner
-from ._named import is_test, parse_named
 from ._observe import Story
 from ._place import beside
 from ._results import ResultStore, default_results
+from ._subjects import Subject
 from ._targets import Target, request_for
-from .check import Reader, check_bundle
-from .errors import AgentproofError, BundleError, CannotDoError, Exit, UsageError
+from .errors import AgentproofError, CannotDoError, Exit, UsageError
 from .models.comparison import Comparison, Row
 from .models.manifest import Manifest
 from .record import Request, names_target, record
 from .replay import lay_out
-from .store import (
-    MANIFEST,
-    ZIP_SUFFIX,
-    Bundle,
-    bundle_id,
-    find_bundles,
-    holds_another,
-    read_bundle,
-    shelf_of,
-    write_directory,
-    zip_bytes,
-)
-
-SCRIPT: Final = "reproduction.py"
-_DEPTH: Final = 3
+from .store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
 
 
 @dataclass(frozen=True)
@@ -92,18 +75,6 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A reproduction to compare: a script, tests, or a bundle that was recorded already."""
-
-    name: str
-    script: Path | None = None
-    arguments: tuple[str, ...] = ()
-    root: Path | None = None
-    tests: tuple[str, ...] = ()
-    bundle: Bundle | None = None
-
-
-@dataclass(frozen=True)
 class Compared:
     """A signed comparison, not yet written anywhere."""
 
@@ -112,69 +83,6 @@ class Compared:
     bundle_id: str
     failures: tuple[str, ...]
     """What could not be recorded, in full, for whoever asked."""
-
-
-def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
-    """The reproductions at `path`: a script, tests, a bundle, or every script or bundle below a directory.
-
-    `arguments` are a script's own, or further tests that are run with the first.
-
-    Raises:
-        UsageError: there is nothing of the kind.
-        BundleError: a bundle there is damaged.
-    """
-    if is_test(str(path)):
-        named = parse_named(str(path), arguments)
-        return [Subject(_tests_name(named.tests), named.script, root=named.root, tests=named.tests)]
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory")
-    if path.is_file() and path.suffix == ".py":
-        return [Subject(_script_name(path), script=path, arguments=arguments)]
-    if path.is_dir() and not (path / MANIFEST).exists():
-        scripts = sorted(_scripts_below(path, _DEPTH))
-        if scripts:
-            return [Subject(_script_name(script), script=script) for script in scripts]
-    found = [(place, read_bundle(place, wheels=shelf_of(place))) for place in find_bundles(path)]
-    bundles = [(place, bundle) for place, bundle in found if not is_comparison(bundle)]
-    if not bundles:
-        raise UsageError(
-            f"{path}: a comparison, no reproduction", hint="name the script, or a bundle of one recording"
-        )
-    return [_bundle_subject(place, bundle) for place, bundle in bundles]
-
-
-def _script_name(script: Path) -> str:
-    return script.resolve().parent.name if script.name == SCRIPT else script.stem
-
-
-def _tests_name(tests: tuple[str, ...]) -> str:
-    file = tests[0].partition("::")[0]
-    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
-    return f"{file.rpartition('/')[2]}{tests[0].removeprefix(file)}{more}"
-
-
-def _scripts_below(directory: Path, depth: int) -> Iterator[Path]:
-    if (directory / SCRIPT).is_file() and not (directory / MANIFEST).exists():
-        yield directory / SCRIPT
-    elif depth:
-        for below in directory.iterdir():
-            if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
-                yield from _scripts_below(below, depth - 1)
-
-
-def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
-    checked = check_bundle(bundle, reader=Reader())
-    if checked.status == "INVALID" or checked.manifest is None:
-        failed = next(check for check in checked.report.checks if check.status == "failed")
-        raise BundleError(
-            failed.reason or "invalid",
-            failed.detail,
-            path=str(path),
-            hint="`agentproof check-current-bundle` says more",
-        )
-    script = checked.manifest.reproduction
-    name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
-    return Subject(name, arguments=script.arguments, bundle=bundle)
 
 
 def compare(

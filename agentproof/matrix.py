@@ -34,8 +34,9 @@ from ._files import read_bounded, write_atomic
 from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
 from ._results import default_results, own_sources
+from ._subjects import Subject
 from ._targets import Target
-from .compare import Options, Subject, publishable
+from .compare import Options, publishable
 from .errors import AgentproofError, BundleError, CannotDoError, UsageError
 from .models._wire import Sha256, encode
 from .models.comparison import Matrix, Row

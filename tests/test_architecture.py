@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
         "_place",
         "_results",
         "_signer",
+        "_subjects",
         "_targets",
         "_tested",
         "bisect",

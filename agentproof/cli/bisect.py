@@ -81,13 +81,14 @@ def bisect(
     from .. import bisect as bisecting
     from .. import compare as comparing
     from .._bisection import Question
+    from .._subjects import find_subjects
     from ..errors import UsageError
 
     if len(good) > 2:
         raise UsageError("--good is given more than twice", hint="one older and one newer than --bad")
     if claim is not None and by == "output":
         raise UsageError("--claim and --by output exclude each other")
-    subject, *others = comparing.find_subjects(reproduction, arguments)
+    subject, *others = find_subjects(reproduction, arguments)
     if others:
         raise UsageError(
             f"{reproduction}: {1 + len(others)} reproductions; bisect takes one", hint="name its script"

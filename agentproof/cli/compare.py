@@ -166,10 +166,11 @@ def compare(
     """
     from .. import _render, _render_compare
     from .. import compare as comparing
+    from .._subjects import find_all
     from .._targets import parse_target
 
     chosen = [parse_target(text, dirty=dirty) for text in targets]
-    subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
+    subjects = find_all(paths)
     comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
     with _render.TerminalStory(quiet=quiet) as story:
         compared = comparing.compare(

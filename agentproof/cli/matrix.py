@@ -98,9 +98,10 @@ def matrix(
     from .. import _executors, _render, _render_compare
     from .. import compare as comparing
     from .. import matrix as recording
+    from .._subjects import find_all
     from .._targets import parse_target
 
-    subjects = [subject for path in paths for subject in comparing.find_subjects(path)]
+    subjects = find_all(paths)
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     signer = signer_of(key)
     options = options_of(

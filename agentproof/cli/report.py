@@ -133,12 +133,13 @@ def _on_the_latest(story: Story, reader: Reader, *, quiet: bool) -> Story:
     """The same reproduction, recorded on the newest release that the index serves."""
     from .. import _render
     from .. import compare as comparing
+    from .._subjects import Subject
     from .._targets import parse_target
     from ..check import check_bundle
     from ..errors import CannotDoError
     from ..report._story import tell
 
-    subject = comparing.Subject(
+    subject = Subject(
         "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
     )
     with _render.TerminalStory(quiet=quiet) as telling:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from agentproof import compare, signing
 from agentproof._bisection import Bisected, Question
+from agentproof._subjects import find_subjects
 from agentproof.bisect import bisect_releases
 from agentproof.errors import AgentproofError, UsageError
 
@@ -148,7 +149,7 @@ def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.
 
 def _bisected(script: Path, bad: str, good: str, recorder: compare.Recorder) -> tuple[str, Bisected]:
     """What tells good from bad, and the answer."""
-    (subject,) = compare.find_subjects(script)
+    (subject,) = find_subjects(script)
     try:
         return "verdict", bisect_releases(
             subject, good=[good], bad=bad, question=Question(), recorder=recorder

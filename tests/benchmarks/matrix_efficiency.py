@@ -22,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 from agentproof import _executors, compare, matrix, signing
+from agentproof._subjects import find_subjects
 from agentproof._targets import parse_target
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,7 @@ def _pass(base: Path, workers: int, *, say: str) -> matrix.Finished | None:
     with _executors.processes(workers) as pool:
         done = matrix.run_matrix(
             matrix.jobs_of(
-                [subject for script in scripts for subject in compare.find_subjects(script)],
+                [subject for script in scripts for subject in find_subjects(script)],
                 [parse_target(target) for target in TARGETS],
                 [None],
                 options=compare.Options(),

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from agentproof._bisection import Bisected, Bisection, Point, Question, Span, State, judged, search
 from agentproof._comparison import Attempt
+from agentproof._subjects import Subject
 from agentproof._targets import Target
-from agentproof.compare import Options, Recorder, Subject
+from agentproof.compare import Options, Recorder
 from agentproof.errors import UsageError
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest
 from agentproof.record import Request

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from agentproof import matrix
+from agentproof._subjects import Subject
 from agentproof._targets import parse_target
-from agentproof.compare import Options, Subject
+from agentproof.compare import Options
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.matrix import Job, Result, jobs_of, run_matrix
 from agentproof.store import WHEELS, Bundle, zip_bytes

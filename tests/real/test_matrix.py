@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agentproof import _executors, compare, matrix, signing
+from agentproof._subjects import find_subjects
 from agentproof._targets import parse_target
 from agentproof.errors import CannotDoError
 
@@ -35,7 +36,7 @@ class Story:
 
 def _jobs() -> list[matrix.Job]:
     return matrix.jobs_of(
-        compare.find_subjects(SCRIPT),
+        find_subjects(SCRIPT),
         [parse_target("0.20.0"), parse_target("0.21.0")],
         [None],
         options=compare.Options(),

@@ -17,8 +17,9 @@ from agentproof._comparison import (
     pack,
 )
 from agentproof._render_compare import render_comparison, render_table
+from agentproof._subjects import find_subjects
 from agentproof.check import Reader
-from agentproof.compare import Compared, Expected, exit_code, find_subjects, write
+from agentproof.compare import Compared, Expected, exit_code, write
 from agentproof.errors import BundleError, CannotDoError, Exit, UsageError
 from agentproof.models.comparison import Cell, ClaimChange, Comparison, Recorded, Row
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 
 from agentproof import _place, _render, _tested, compare, matrix
 from agentproof._align import compare_traces
+from agentproof._subjects import Subject, find_subjects
 from agentproof._targets import parse_target
 from agentproof.check import Reader, check_bundle
 from agentproof.errors import CannotDoError, UsageError
@@ -329,7 +330,7 @@ def test_a_node_id_is_a_reproduction_to_compare_and_further_ones_belong_to_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "test_x.py").write_text("def test_a(): ...\ndef test_b(): ...\n")
-    (subject,) = compare.find_subjects(Path("test_x.py::test_a[x/y]"), ("test_x.py::test_b",))
+    (subject,) = find_subjects(Path("test_x.py::test_a[x/y]"), ("test_x.py::test_b",))
     assert subject.name == "test_x.py::test_a[x/y] and 1 more"
     assert (subject.root, subject.tests) == (tmp_path, ("test_x.py::test_a[x/y]", "test_x.py::test_b"))
     options = compare.Options(extra=("pytest",))
@@ -339,7 +340,7 @@ def test_a_node_id_is_a_reproduction_to_compare_and_further_ones_belong_to_it(
 
 
 def test_a_bundle_of_tests_is_recorded_again_with_what_it_was_recorded_with() -> None:
-    subject = compare.Subject("bundle", bundle=forge.draft_of_tests().seal())
+    subject = Subject("bundle", bundle=forge.draft_of_tests().seal())
     options = compare.Options(extra=("pytest-asyncio", "pytest"))
     with compare.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
         assert request.tests == (forge.TEST_NAME,)
@@ -352,8 +353,8 @@ def test_a_bundle_of_tests_is_recorded_again_with_what_it_was_recorded_with() ->
 def test_a_matrix_hands_out_tests_with_what_they_need(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "test_x.py").write_text("def test_a(): ...\n")
-    (script,) = compare.find_subjects(tmp_path / "test_x.py")
-    bundle = compare.Subject("bundle", bundle=forge.draft_of_tests().seal())
+    (script,) = find_subjects(tmp_path / "test_x.py")
+    bundle = Subject("bundle", bundle=forge.draft_of_tests().seal())
     targets = [parse_target("0.20.0")]
     options = compare.Options(extra=("pytest>=8",))
     jobs = matrix.jobs_of([bundle, script], targets, (None,), options=options, story=Silence())
