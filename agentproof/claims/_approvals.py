@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..models.events import Event, StateDecided
 from ._evidence import View
-from ._items import find_calls
+from ._items import find_calls, is_id
 from ._states import StateLine
 
 Side = Literal["approved", "rejected"]
@@ -62,7 +62,8 @@ def holds_approval(line: StateLine, view: View, *, tool: str, call_id: str, by: 
     if line.birth is None:
         return None
     return any(
-        (decided is True and _tool_name(name) == tool) or (isinstance(decided, list) and call_id in decided)
+        (decided is True and _tool_name(name) == tool)
+        or (isinstance(decided, list) and any(is_id(one, call_id) for one in decided))
         for name, decided in _approved_in(view.state(line.birth.snapshot))
     )
 
@@ -78,8 +79,11 @@ def was_executed(document: Any, call_id: str) -> bool:  # Any: a state's JSON
     `context.tool_invocations`)."""
     context = document.get("context") if isinstance(document, dict) else None
     calls = context.get("tool_invocations") if isinstance(context, dict) else None
-    record = calls.get(call_id) if isinstance(calls, dict) else None
-    return isinstance(record, dict) and record.get("executed") is True
+    records = calls.items() if isinstance(calls, dict) else ()
+    return any(
+        is_id(call, call_id) and isinstance(record, dict) and record.get("executed") is True
+        for call, record in records
+    )
 
 
 def _tool_name(key: str) -> str:

@@ -58,6 +58,11 @@ def call_id_of(item: Item) -> str | None:
     return None
 
 
+def is_id(found: object, call_id: str) -> bool:
+    """Whether an id in a state's JSON, where it is whole, is the one that events name."""
+    return isinstance(found, str) and short_text(found) == call_id
+
+
 def is_call(item: Item) -> bool:
     return type_of(item) in CALLS
 
@@ -108,7 +113,7 @@ def find_calls(document: object, call_id: str) -> Iterator[Item]:
     while stack:
         part = stack.pop()
         if isinstance(part, dict):
-            if part.get("call_id") == call_id and is_call(part):
+            if is_id(part.get("call_id"), call_id) and is_call(part):
                 yield part
             stack.extend(part.values())
         elif isinstance(part, list):

@@ -30,7 +30,7 @@ _CLASS = re.compile(r"[^\s:]+:\S+")
 
 def short_text(text: str) -> str:
     """A name as the recorder writes it where it is a field of its own: a long one ends in its digest."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
     if len(text) <= MAX_TEXT:
         return text
     return f"{text[: MAX_TEXT - 17]}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"

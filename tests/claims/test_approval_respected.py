@@ -1,7 +1,10 @@
 """approval-respected: positive and silent cases."""
 
+from typing import Any
+
 import pytest
 
+from agentproof.models.values import short_text
 from tests.claims.builder import (
     Script,
     evaluate,
@@ -13,6 +16,8 @@ from tests.claims.builder import (
 )
 
 RULE = "approval-respected"
+WHOLE = "call_" + "1" * 5000
+"""A call id that is longer than what an event may name."""
 
 
 def _paused(script: Script, document: object = None) -> str:
@@ -288,6 +293,31 @@ def test_a_call_that_the_state_was_born_having_executed_need_not_run() -> None:
     script.decide(state)
     _resume(script, state, runs=False)
     assert evaluate(RULE, script.exit()).because == ()
+
+
+@pytest.mark.parametrize(
+    ("born", "decided", "ran", "status"),
+    [
+        ({"approved": [WHOLE]}, False, True, "holds"),
+        ({}, True, False, "violated"),
+        ({"tool_invocations": {WHOLE: {"executed": True}}}, True, False, "not_observed"),
+    ],
+)
+def test_a_call_id_that_events_shorten_is_found_where_a_state_holds_it_whole(
+    born: dict[str, Any], decided: bool, ran: bool, status: str
+) -> None:
+    call = short_text(WHOLE)
+    document = state_json(approved=born.pop("approved", None), call=function_call(WHOLE))
+    document["context"] |= born
+    script = Script()
+    state = script.made(script.end(script.run(), waits_for=[call]), document)
+    if decided:
+        script.decide(state, call_id=call)
+    run = script.run(state=state)
+    if ran:
+        script.tool(run, call, needs_approval=True)
+    script.end(run)
+    assert evaluate(RULE, script.exit()).status == status
 
 
 def test_a_decision_made_in_parallel_may_have_come_in_time() -> None:
