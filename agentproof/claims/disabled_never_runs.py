@@ -2,7 +2,8 @@
 
 Rule: a tool whose `is_enabled` is false, asked at the moment when the tool starts, does not start.
 
-Sites: tool starts of which it is known whether the tool was enabled.
+Sites: tool starts of which it is known whether the tool was enabled: what it declares, or what its callback
+answers, where the callback only reads; one that calls, writes or waits is not asked a second time.
 
 Not observed: no such start.
 
