@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from ._comparison import Attempt, Series
+from ._comparison import Attempt, Series, ending_of
 from ._subjects import Subject
 from ._targets import Target
 from .compare import Recorder
-from .errors import UsageError
+from .errors import CannotDoError, UsageError
 from .judge import explain_reason
 from .models.events import ScriptWrote
 from .models.manifest import Judgement, Manifest
@@ -150,19 +150,19 @@ class Bisection:
 
     def _hold_ends(self, spans: Sequence[Span]) -> None:
         """Record the ends; they must be what they are said to be."""
+        self._hold_recorded(spans[0].bad)
+        self._hold_claim(spans[0].bad)
+        for span in spans:
+            self._hold_recorded(span.good)
         if self._question.by == "output":
             ends: list[tuple[State, Point]] = [("bad", spans[0].bad)]
             ends += [("good", span.good) for span in spans]
             for state, point in ends:
-                output = _output(self._recorded(point))
-                if output is None:
-                    raise UsageError(f"{point.name} could not be recorded", hint="choose another end")
-                self._ends[state].add(output)
+                self._ends[state].add(_output(self._recorded(point)) or "")
             if self._ends["good"] & self._ends["bad"]:
                 raise UsageError("the good and the bad end print the same", hint="choose other ends")
         if self._by_claims:
             self._choose_claims(spans)
-        self._hold_claim(spans[0].bad)
         bad = self._probe(spans[0].bad)
         goods = [self._probe(span.good) for span in spans]
         if bad.state == "good" and all(good.state == "bad" for good in goods):
@@ -177,6 +177,12 @@ class Bisection:
                     f"{probe.point.name} is not {said}: {probe.why}",
                     hint="choose another end; `agentproof compare` shows several releases at once",
                 )
+
+    def _hold_recorded(self, end: Point) -> None:
+        """Of an end that could not be recorded it cannot be said that it is not what it should be."""
+        attempt = self._recorded(end)
+        if attempt.bundle is None:
+            raise CannotDoError(f"{end.name} could not be recorded: {attempt.failed}", hint=attempt.hint)
 
     def _hold_claim(self, bad: Point) -> None:
         """The claim that is asked about must be one that is judged."""
@@ -258,7 +264,12 @@ class Bisection:
             return "skipped", attempt.failed or "not recorded"
         if self._question.by == "output":
             return self._judged_by_output(attempt)
-        judgement = Manifest.from_bytes(attempt.bundle.manifest).judgement
+        manifest = Manifest.from_bytes(attempt.bundle.manifest)
+        judgement = manifest.judgement
+        if judgement.verdict == "inconclusive":
+            ended = ending_of(traces_of(attempt.bundle, manifest).values())
+            why = judged(judgement, claim=None)[1]
+            return "skipped", f"{why}; the script ended by {ended}" if ended is not None else why
         if not self._by_claims or not self._claims:
             return judged(judgement, claim=self._question.claim)
         states = {claim_state(judgement, claim) for claim in self._claims}

@@ -48,6 +48,8 @@ class Attempt:
     """The target's name for people; a recording's own name is taken from its manifest."""
     bundle: Bundle | None = None
     failed: str | None = None
+    hint: str | None = None
+    """What to do about it, for whoever asked: no part of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -118,20 +120,8 @@ class _Cell:
             python=manifest.environment.python.version,
             verdict=judgement.verdict,
             reasons=judgement.reasons,
-            ended=self._ending() if judgement.verdict == "inconclusive" else None,
+            ended=ending_of(self.traces().values()) if judgement.verdict == "inconclusive" else None,
         )
-
-    def _ending(self) -> str | None:
-        """How the script ended, where that explains why nothing was concluded."""
-        for trace in self.traces().values():
-            for event in trace.events:
-                if not isinstance(event, ScriptEnded) or (event.outcome == "exited" and not event.code):
-                    continue
-                if event.error is None:
-                    return f"{event.outcome} {event.code}" if event.code else event.outcome
-                text = f"{event.error.type.removeprefix('builtins:')}: {event.error.message}"
-                return text[:400]
-        return None
 
     def traces(self) -> dict[str, Trace]:
         bundle, manifest = self.attempt.bundle, self.manifest
@@ -144,6 +134,19 @@ class _Cell:
         if bundle is None:
             raise RuntimeError("no recording, no state")
         return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
+
+
+def ending_of(traces: Iterable[Trace]) -> str | None:
+    """How the script ended, where that was not a clean end and explains why nothing was concluded."""
+    for trace in traces:
+        for event in trace.events:
+            if not isinstance(event, ScriptEnded) or (event.outcome == "exited" and not event.code):
+                continue
+            if event.error is None:
+                return f"{event.outcome} {event.code}" if event.code else event.outcome
+            text = f"{event.error.type.removeprefix('builtins:')}: {event.error.message}"
+            return text[:400]
+    return None
 
 
 def _compared(first: _Cell, other: _Cell) -> Cell:

@@ -200,7 +200,9 @@ def _meaning(report: Report) -> str:
             unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
             return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
         case "UNTRUSTED":
-            return "no signer of this bundle is among those that you trust"
+            few = "it has fewer signatures of those that you trust than you demand"
+            none = "no signer of this bundle is among those that you trust"
+            return few if failed is not None and failed.reason == "threshold" else none
         case "STALE":
             return f"a sound bundle about another source than yours; it {_shows(report)}"
         case _:

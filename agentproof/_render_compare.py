@@ -344,7 +344,9 @@ def render_matrix(finished: Finished) -> Iterator[str]:
     if len(failures) > _SHOWN:
         yield f"  {'':<{_LABEL}}… and {len(failures) - _SHOWN} more"
     before = f", {finished.kept} of them before" if finished.kept else ""
+    missing = f" of {finished.jobs}" if finished.recorded < finished.jobs else ""
+    plural = "s" if finished.workers > 1 else ""
     yield (
-        f"  {finished.jobs} recordings{before}, in {finished.seconds:.0f} s on {finished.workers} workers "
-        f"({finished.processor:.0f} s of processor time)"
+        f"  {finished.recorded}{missing} recordings{before}, in {finished.seconds:.0f} s on "
+        f"{finished.workers} worker{plural} ({finished.processor:.0f} s of processor time)"
     )

@@ -69,17 +69,35 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
         raise UsageError(f"{path}: no such file or directory")
     if path.is_file() and path.suffix == ".py":
         return [Subject(_script_name(path), script=path, arguments=arguments, place=path)]
+    scripts: list[Path] = []
     if path.is_dir() and not (path / MANIFEST).exists():
         scripts = sorted(_scripts_below(path, _DEPTH))
-        if scripts:
-            return [Subject(_script_name(script), script=script, place=script) for script in scripts]
-    found = [(place, read_bundle(place, wheels=shelf_of(place))) for place in find_bundles(path)]
+    # What lies beside a script, or below it, are recordings of it.
+    cases = [script.parent for script in scripts]
+    places = [place for place in _bundles_at(path, scripts) if not any(map(place.is_relative_to, cases))]
+    found = [(place, read_bundle(place, wheels=shelf_of(place))) for place in places]
     bundles = [(place, bundle) for place, bundle in found if not is_comparison(bundle)]
-    if not bundles:
+    if not bundles and not scripts:
         raise UsageError(
             f"{path}: a comparison, no reproduction", hint="name the script, or a bundle of one recording"
         )
-    return [_bundle_subject(place, bundle) for place, bundle in bundles]
+    return [
+        *(Subject(_script_name(script), script=script, place=script) for script in scripts),
+        *(_bundle_subject(place, bundle) for place, bundle in bundles),
+    ]
+
+
+def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
+    try:
+        return find_bundles(path)
+    except UsageError as error:
+        if scripts:
+            return []
+        others = sorted(each for each in path.glob("*.py") if each.is_file())
+        raise UsageError(
+            f"{path}: neither a bundle nor a {SCRIPT} in it or below",
+            hint=f"name the script: {others[0]}" if others else "name a script, a bundle, or their directory",
+        ) from error
 
 
 def _script_name(script: Path) -> str:

@@ -1,7 +1,8 @@
 """What `--with` names: a release, `latest`, a wheel file, or a checkout with an optional revision."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,10 +64,27 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
     found = _checkout_named(text)
     if found is not None:
         return replace(found, dirty=dirty and found.revision is None)
+    if os.sep in text:
+        directory, _, revision = text.rpartition("@")
+        place = text if not directory or os.sep in revision else directory
+        raise UsageError(
+            f"--with {text}: there is no directory {place}", hint="a checkout is given as DIR or DIR@REV"
+        )
     raise UsageError(
         f"--with {text}: neither a version, a wheel file nor a checkout",
         hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
     )
+
+
+def hold_targets(targets: Sequence[Target]) -> None:
+    """Look every checkout up, so that a slip in one is said before anything is recorded or built.
+
+    Raises:
+        UsageError: there is no such checkout or commit, or it has changes and is not to be dirty.
+    """
+    for target in targets:
+        if target.checkout is not None:
+            _checkout.look(target.checkout, target.revision, dirty=target.dirty)
 
 
 def parse_checkout(text: str, *, dirty: bool = False) -> Target:

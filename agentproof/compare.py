@@ -25,7 +25,7 @@ from ._observe import Story
 from ._place import beside
 from ._results import ResultStore, default_results
 from ._subjects import Subject
-from ._targets import Target, request_for
+from ._targets import Target, hold_targets, request_for
 from .errors import AgentproofError, CannotDoError, Exit, UsageError
 from .models.comparison import Comparison, Row
 from .models.manifest import Manifest
@@ -97,7 +97,7 @@ def compare(
     """Record every subject on every target, and compare each with its first recording.
 
     Raises:
-        UsageError: nothing to compare.
+        UsageError: nothing to compare, or a checkout that is none.
         CannotDoError: nothing could be recorded.
     """
     if not subjects:
@@ -105,6 +105,7 @@ def compare(
     names = Counter(subject.name for subject in subjects)
     if twice := [name for name, count in names.items() if count > 1]:
         raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
+    hold_targets(targets)
     recorder = Recorder(options, key=key, story=story, results=results)
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
@@ -179,14 +180,16 @@ class Recorder:
         except AgentproofError as error:
             self.failures.append(f"{name} on {label}: {error.message}")
             self.story.done("failed", error.message)
-            return Attempt(label, failed=publishable(error.message))
+            if error.hint is not None:
+                self.story.done("next", error.hint)
+            return Attempt(label, failed=publishable(error.message), hint=error.hint)
         return Attempt(label, bundle=recorded.bundle)
 
 
 def publishable(message: str) -> str:
     """A reason that may stand in a bundle: without paths and URLs of this machine."""
     text = re.sub(r"\w+://\S+", "<url>", message)
-    return re.sub(r"(?<![\w.])/[^\s:,;'\"]+", "<path>", text)[:1000]
+    return re.sub(r"(?<![\w.])/[^\s:,;'\"`]+", "<path>", text)[:1000]
 
 
 def _distinct(attempts: Sequence[Attempt]) -> Iterator[Attempt]:

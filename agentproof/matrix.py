@@ -35,7 +35,7 @@ from ._limits import MAX_WHEEL_BYTES
 from ._observe import Story
 from ._results import default_results, own_sources
 from ._subjects import Subject
-from ._targets import Target
+from ._targets import Target, hold_targets
 from .compare import Options, publishable
 from .errors import AgentproofError, BundleError, CannotDoError, UsageError
 from .models._wire import Sha256, encode
@@ -65,6 +65,10 @@ class Job:
     origin: Origin | None = None
     tests: tuple[str, ...] = ()
     """pytest node ids, to be run instead of the entry."""
+    failed: str | None = None
+    """Why there is nothing to run: its checkout cannot be built."""
+    hint: str | None = None
+    """What to do about that."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Result:
     seconds: float
     processor: float
     """Seconds of processor time, those of its processes included."""
+    hint: str | None = None
+    """What to do about a failure."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ class Finished:
 
     rows: tuple[Row, ...]
     jobs: int
+    recorded: int
+    """How many of them came to a recording."""
     kept: int
     """How many of them were recorded before it was interrupted."""
     seconds: float
@@ -107,6 +115,8 @@ class _Silent:
 def run_job(job: Job) -> Result:
     """Record one job; runs in a worker."""
     started, used = time.monotonic(), _processor_time()
+    if job.failed is not None:
+        return Result(None, job.failed, 0, 0, hint=job.hint)
     try:
         with _scratch.directory("job") as base:
             for path, data in job.files.items():
@@ -123,7 +133,8 @@ def run_job(job: Job) -> Result:
                 request = replace(request, sdk=job.requirement)
             assembled = record_unsigned(request, story=_Silent(), results=default_results())
     except AgentproofError as error:
-        return Result(None, error.message, time.monotonic() - started, _processor_time() - used)
+        seconds = time.monotonic() - started
+        return Result(None, error.message, seconds, _processor_time() - used, hint=error.hint)
     members = {path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)}
     recording = zip_bytes(Bundle(assembled.bundle.manifest, members))
     return Result(recording, None, time.monotonic() - started, _processor_time() - used)
@@ -146,22 +157,22 @@ def jobs_of(
     """Every combination, in the order of the rows; checkouts are built here, once a Python.
 
     Raises:
-        UsageError: two reproductions have one name, or a target makes no sense.
-        CannotDoError: a checkout cannot be built.
+        UsageError: two reproductions have one name, a target makes no sense, or a checkout is none.
     """
     names = [subject.name for subject in subjects]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two reproductions are named {twice}", hint="give their folders different names")
+    hold_targets(targets)
     jobs: list[Job] = []
     for python in pythons:
         chosen = replace(options, python=python)
-        wheels = [_with_wheel(target, chosen, story) for target in targets]
+        wheels = [_wheel_of(target, chosen, story) for target in targets]
         for subject in subjects:
             files, called = _contents(subject)
             wanted = replace(chosen, extra=tuple(dict.fromkeys((*called.requires, *chosen.extra))))
             row = subject.name if len(pythons) == 1 else f"{subject.name} on {python}"
-            for target, (wheel, origin) in zip(targets, wheels, strict=True):
+            for target, held in zip(targets, wheels, strict=True):
                 jobs.append(
                     Job(
                         row=row,
@@ -172,29 +183,43 @@ def jobs_of(
                         tests=called.tests,
                         options=replace(wanted, as_of="now") if target.text == "latest" else wanted,
                         requirement=target.requirement,
-                        wheel=wheel,
-                        origin=origin,
+                        wheel=held.wheel,
+                        origin=held.origin,
+                        failed=held.failed,
+                        hint=held.hint,
                     )
                 )
     return sorted(jobs, key=lambda job: (job.row,))
 
 
-def _with_wheel(
-    target: Target, options: Options, story: Story
-) -> tuple[tuple[str, bytes] | None, Origin | None]:
-    if target.checkout is not None:
+@dataclass(frozen=True)
+class _Held:
+    """The wheel of a target that is no release, or why there is none."""
+
+    wheel: tuple[str, bytes] | None = None
+    origin: Origin | None = None
+    failed: str | None = None
+    hint: str | None = None
+
+
+def _wheel_of(target: Target, options: Options, story: Story) -> _Held:
+    if target.wheel is not None:
+        return _Held((target.wheel.name, read_bounded(target.wheel, limit=MAX_WHEEL_BYTES, what="--with")))
+    if target.checkout is None:
+        return _Held()
+    interpreter = _pythons.find(options.python)
+    try:
         with _checkout.built(
             target.checkout,
             target.revision,
             dirty=target.dirty,
-            interpreter=_pythons.find(options.python),
+            interpreter=interpreter,
             store=_wheels.default_store(),
             progress=story.working,
         ) as made:
-            return (made.wheel.name, made.wheel.read_bytes()), made.origin
-    if target.wheel is not None:
-        return (target.wheel.name, read_bounded(target.wheel, limit=MAX_WHEEL_BYTES, what="--with")), None
-    return None, None
+            return _Held((made.wheel.name, made.wheel.read_bytes()), made.origin)
+    except CannotDoError as error:  # the other targets go on
+        return _Held(failed=error.message, hint=error.hint)
 
 
 @dataclass(frozen=True)
@@ -256,6 +281,7 @@ def run_matrix(
         name=lambda job: f"{job.row} on {job.target}",
         story=story,
     )
+    hints: set[str] = set()
     todo = [number for number in range(len(jobs)) if number not in places]
     try:
         for number, result in dispatch.results(todo, make_executor=make_executor, window=workers + 2):
@@ -270,6 +296,9 @@ def run_matrix(
                 said = "recorded"
             told = f"{job.row} on {job.target}: {said} ({result.seconds:.1f} s)"
             story.done(f"{len(places)} of {len(jobs)}", told)
+            if result.hint is not None and result.hint not in hints:
+                hints.add(result.hint)
+                story.done("next", result.hint)
     except KeyboardInterrupt:
         story.done("stopped", f"{len(places)} of {len(jobs)} are done; the same command goes on from there")
         raise
@@ -277,7 +306,9 @@ def run_matrix(
     document = Matrix(format="agentproof/matrix", version=0, agentproof=__version__, rows=rows)
     write_atomic(output / "matrix.json", document.to_bytes())
     progress.forget()
-    return Finished(rows, len(jobs), kept_before, time.monotonic() - started, processor, workers)
+    recorded = sum(isinstance(place, Path) for place in places.values())
+    seconds = time.monotonic() - started
+    return Finished(rows, len(jobs), recorded, kept_before, seconds, processor, workers)
 
 
 def _hold_place(output: Path) -> None:

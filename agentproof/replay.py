@@ -36,7 +36,16 @@ from .models.comparison import TraceDifference
 from .models.manifest import Manifest
 from .models.statement import build_replayed_statement
 from .models.trace import Mode, Trace
-from .store import Bundle, bundle_id, holds_another, shelf_of, short, write_directory, zip_bytes
+from .store import (
+    WHEELS,
+    Bundle,
+    bundle_id,
+    holds_another,
+    shelf_of,
+    short,
+    write_directory,
+    zip_bytes,
+)
 
 
 @dataclass(frozen=True)
@@ -149,16 +158,28 @@ def attest(replayed: Replayed, key: signing.PrivateKey, *, at: datetime | None =
 def write_attested(bundle: Bundle, path: Path) -> Path:
     """Write a bundle with its new attestation to a directory or zip; returns that path.
 
+    What goes elsewhere than into a repository store takes its wheel along, where that is at hand.
+
     Raises:
         CannotDoError: the place is taken by another bundle, or cannot be written.
     """
+    shelf = shelf_of(path)
     if path.is_dir() or not path.name.endswith(".zip"):
-        write_directory(bundle, path, wheels=shelf_of(path))
+        write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
     else:
+        bundle = _with_wheel(bundle)
         if holds_another(path, bundle_id(bundle)):
             raise CannotDoError(f"{path} holds something else", hint="choose another place with --output")
         write_atomic(path, zip_bytes(bundle))
     return path
+
+
+def _with_wheel(bundle: Bundle) -> Bundle:
+    target = Manifest.from_bytes(bundle.manifest).target
+    wheel = bundle.wheel(target.wheel)
+    if wheel is None:
+        return bundle
+    return replace(bundle, members={**bundle.members, WHEELS + target.wheel: wheel})
 
 
 def lay_out(bundle: Bundle, manifest: Manifest, root: Path) -> Path:

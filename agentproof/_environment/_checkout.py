@@ -75,6 +75,22 @@ def first_parents(directory: Path, old: Commit, new: Commit) -> tuple[Commit, ..
     return found
 
 
+def look(directory: Path, revision: str | None, *, dirty: bool = False) -> tuple[Commit, bool]:
+    """The commit to build, and whether what is not committed belongs to it; nothing is built.
+
+    Raises:
+        UsageError: there is no such checkout or commit, or it has changes and `dirty` was not given.
+    """
+    commit = _git.resolve(directory, revision or "HEAD")
+    changed = _git.changes(directory, commit) if revision is None else ()
+    if changed and not dirty:
+        raise UsageError(
+            f"{directory} has changes that are not committed: {_some(changed)}",
+            hint=f"commit them, name a commit ({directory.name}@HEAD), or give --dirty",
+        )
+    return commit, bool(changed)
+
+
 @contextmanager
 def built(
     directory: Path,
@@ -91,14 +107,7 @@ def built(
         UsageError: there is no such checkout or commit, or it has changes and `dirty` was not given.
         CannotDoError: it cannot be built, or what is built is not what the tree holds.
     """
-    commit = _git.resolve(directory, revision or "HEAD")
-    changed = _git.changes(directory, commit) if revision is None else ()
-    if changed and not dirty:
-        raise UsageError(
-            f"{directory} has changes that are not committed: {_some(changed)}",
-            hint=f"commit them, name a commit ({directory.name}@HEAD), or give --dirty",
-        )
-    dirty = bool(changed)
+    commit, dirty = look(directory, revision, dirty=dirty)
     origin = Origin(kind="checkout", commit=commit.id, tree=commit.tree, dirty=True if dirty else None)
     with _scratch.directory("build") as base:
         kept = store.cache / "built" / f"{commit.id}-{interpreter.minor}"
@@ -155,7 +164,7 @@ def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, ca
     )
     wheels = sorted(out.glob("*.whl")) if out.is_dir() else []
     if done.returncode != 0 or len(wheels) != 1:
-        said = " ".join(done.stderr.split())
+        said = " ".join(done.stderr.split()).removeprefix("Building wheel... error: ")
         if len(said) > 600:
             said = f"… {said[-600:].partition(' ')[2]}"
         raise CannotDoError(

@@ -30,7 +30,7 @@ def read_story(path: Path, *, reader: Reader) -> Story:
     from ..report._story import tell
     from ..store import shelf_of
 
-    place = _the_bundle(path)
+    place = the_bundle(path)
     shelf = shelf_of(place)
     checked = check_path(place, reader=reader, wheels=shelf)
     refuse_comparison(checked.bundle, path)
@@ -73,7 +73,7 @@ def read_groups(paths: Iterable[Path], *, reader: Reader) -> list[Group]:
     groups: list[Group] = []
     plain: list[Attached] = []
     for path in paths:
-        place = _the_bundle(path)
+        place = the_bundle(path)
         try:
             bundle = read_bundle(place)
         except BundleError:
@@ -138,10 +138,17 @@ def _trusting_nobody(reader: Reader) -> Reader:
     return replace(reader, trust=Trust(), thresholds={})
 
 
-def _the_bundle(path: Path) -> Path:
+def the_bundle(path: Path) -> Path:
+    """The one bundle at `path`, which may be a directory that holds it.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
     from ..errors import UsageError
     from ..store import find_bundles
 
+    if path.suffix == ".py" and path.is_file():
+        raise UsageError(f"{path} is a script, no bundle", hint=f"`agentproof record {path}` makes one of it")
     found = find_bundles(path)
     if len(found) > 1:
         raise UsageError(f"{path} holds {len(found)} bundles; name one", hint=f"such as {found[0]}")

@@ -72,13 +72,14 @@ def replay(
     from ..check import check_path
     from ..errors import Exit, UsageError
     from ..store import shelf_of
-    from ._reading import refuse_comparison
+    from ._reading import refuse_comparison, the_bundle
     from .check import own_reader
 
     if output is not None and key is None and not sign:
         raise UsageError(
             "--output without --key or --sign", hint="a replay writes nothing but its attestation"
         )
+    bundle = the_bundle(bundle)
     signer = chosen_key(key, passphrase_env=None, quiet=quiet) if key is not None or sign else None
     options = replaying.Options(
         python=python,

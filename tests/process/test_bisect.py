@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -14,8 +15,9 @@ from agentproof._bisection import Bisected, Bisection, Point, Question, Span, St
 from agentproof._comparison import Attempt
 from agentproof._subjects import Subject
 from agentproof._targets import Target
+from agentproof.bisect import bisect_releases
 from agentproof.compare import Options, Recorder
-from agentproof.errors import UsageError
+from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest
 from agentproof.record import Request
 from agentproof.store import Bundle
@@ -82,7 +84,17 @@ def test_a_point_is_good_bad_or_skipped(statuses: dict[str, str], claim: str | N
     assert judged(_judgement(**statuses), claim=claim)[0] == expected
 
 
-FORGED = Manifest.from_bytes(forge.draft().seal().manifest)
+def _silent() -> Bundle:
+    """A recording whose script ended before it did anything."""
+    draft = forge.draft()
+    for mode in ("as-written", "streamed"):
+        draft.event("script.ended", mode=mode).update(
+            outcome="raised", code=1, error={"type": "builtins:TypeError", "message": "no `needs_approval`"}
+        )
+    return draft.seal_unparsed()
+
+
+VIOLATED, SILENT = forge.draft().seal(), _silent()
 
 
 class Releases:
@@ -108,9 +120,10 @@ class Releases:
         self.recorded.append(target.text)
         judgement = self._judgements.get(int(target.text))
         if judgement is None:
-            return Attempt(target.text, failed="does not build")
-        manifest = FORGED.model_copy(update={"judgement": judgement})
-        return Attempt(target.text, bundle=Bundle(manifest.to_bytes(), {}))
+            return Attempt(target.text, failed="does not build", hint="build it yourself")
+        bundle = SILENT if judgement.verdict == "inconclusive" else VIOLATED
+        manifest = Manifest.from_bytes(bundle.manifest).model_copy(update={"judgement": judgement})
+        return Attempt(target.text, bundle=replace(bundle, manifest=manifest.to_bytes()))
 
 
 def _bisected(releases: Releases, count: int, *, bad: int, claim: str | None = None) -> Bisected:
@@ -156,6 +169,66 @@ def test_a_claim_that_the_good_end_violates_too_is_named_and_not_searched() -> N
 def test_an_end_that_violates_all_that_the_bad_one_does_is_not_good() -> None:
     with pytest.raises(UsageError, match=r"19 is not good: violated: never"):
         _bisected(Releases(_fixed_at(never=99)), 20, bad=0)
+
+
+def test_an_end_at_which_nothing_can_be_concluded_is_told_with_how_the_script_ended() -> None:
+    judgements = dict(_fixed_at(one=7))
+    judgements[19] = _judgement(one="not_observed")
+    with pytest.raises(UsageError, match="19 is not good: inconclusive") as caught:
+        _bisected(Releases(judgements), 20, bad=0)
+    assert caught.value.message.endswith("the script ended by TypeError: no `needs_approval`")
+
+
+def test_an_end_that_could_not_be_recorded_is_neither_good_nor_bad() -> None:
+    for missing in (0, 19):
+        judgements = {number: each for number, each in _fixed_at(one=7).items() if number != missing}
+        with pytest.raises(CannotDoError, match=f"{missing} could not be recorded: does not build") as caught:
+            _bisected(Releases(judgements), 20, bad=0)
+        assert caught.value.hint == "build it yourself"
+
+
+_INDEX = """<!DOCTYPE html><html><body>
+<a href="openai_agents-0-py3-none-any.whl">0</a>
+<a href="openai_agents-1-py3-none-any.whl" data-yanked="breaks sessions">1</a>
+<a href="openai_agents-2-py3-none-any.whl" data-requires-python="&gt;=3.99">2</a>
+<a href="openai_agents-3-py3-none-any.whl">3</a>
+<a href="openai_agents-4rc1-py3-none-any.whl">4</a>
+<a href="openai_agents-4-py3-none-any.whl">4</a>
+</body></html>"""
+
+
+def test_releases_that_were_yanked_or_do_not_run_here_are_skipped_unrecorded_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "openai-agents").mkdir()
+    (tmp_path / "openai-agents" / "index.html").write_text(_INDEX)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", tmp_path.as_uri())
+    for name in ("UV_INDEX", "UV_FIND_LINKS", "UV_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    releases = Releases(_fixed_at(one=3))
+    found = bisect_releases(
+        Subject("case"),
+        good=["4"],
+        bad="0",
+        question=Question(),
+        recorder=cast(Recorder, releases),  # what a bisection asks of it is here
+    )
+    (change,) = found.changes
+    assert (change.last.name, change.first.name) == ("0", "3")
+    assert [point.name for point in change.skipped] == ["1", "2"]
+    assert releases.recorded == ["0", "4", "3"]
+    reasons = {probe.point.name: probe.why for probe in found.probes if probe.state == "skipped"}
+    assert reasons["1"] == "yanked: breaks sessions"
+    assert reasons["2"].startswith("does not run on Python 3.")
+    # An end is recorded all the same: whoever names it means it.
+    (change,) = bisect_releases(
+        Subject("case"),
+        good=["4"],
+        bad="1",
+        question=Question(),
+        recorder=cast(Recorder, Releases(_fixed_at(one=3))),
+    ).changes
+    assert (change.last.name, change.first.name) == ("1", "3")
 
 
 def test_another_violation_at_the_good_end_does_not_make_it_bad() -> None:

@@ -2,16 +2,19 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
+import click
 import pytest
 
 from agentproof._assemble import Assembled
 from agentproof._environment import _lock, _pythons
+from agentproof._render import render_report
 from agentproof.check import Checked, Reader, check_bundle
 from agentproof.errors import BundleError, CannotDoError
 from agentproof.models.manifest import Manifest
-from agentproof.replay import Options, Replayed, attest, environment_differences, replay
-from agentproof.store import Bundle
+from agentproof.replay import Options, Replayed, attest, environment_differences, replay, write_attested
+from agentproof.store import WHEELS, Bundle, read_bundle, write_directory
 from tests import forge
 
 BUNDLE = forge.draft().seal()
@@ -56,6 +59,27 @@ def test_the_same_evidence_is_attested_and_counts_towards_a_threshold() -> None:
     assert _check(attested, replayed=1).status == "CURRENT"
     assert _check(BUNDLE, replayed=1).status == "UNTRUSTED"
     assert _check(attested, replayed=2).status == "UNTRUSTED"
+
+
+def test_what_is_attested_elsewhere_than_in_its_store_takes_the_wheel_along(tmp_path: Path) -> None:
+    case, wheels = tmp_path / "bundles" / "case" / "0.20.0", tmp_path / "bundles" / "wheels"
+    write_directory(BUNDLE, case, wheels=wheels)
+    stored = read_bundle(case, wheels=wheels)
+    attested = attest(replace(_replayed(forge.draft().seal()), bundle=stored), forge.MAINTAINER)
+    for place in (tmp_path / "sent.agentproof.zip", tmp_path / "sent"):
+        assert read_bundle(write_attested(attested, place)).members[WHEELS + forge.WHEEL_NAME] == forge.WHEEL
+    write_attested(attested, case)
+    assert not (case / "wheels").exists()
+    assert len(read_bundle(case).attestations) == 2
+
+
+def test_a_threshold_that_is_not_reached_is_not_said_to_be_nobody_trusted() -> None:
+    *_, last = render_report(_check(BUNDLE, replayed=1).report)
+    assert click.unstyle(last) == "UNTRUSTED: it has fewer signatures of those that you trust than you demand"
+    nobody = check_bundle(BUNDLE, reader=Reader(trust=forge.trust_in(forge.STRANGER)))
+    assert "UNTRUSTED: no signer of this bundle is among those that you trust" in map(
+        click.unstyle, render_report(nobody.report)
+    )
 
 
 def test_other_evidence_is_never_attested() -> None:
