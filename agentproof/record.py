@@ -13,9 +13,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from . import signing
+from . import _secrets, signing
 from ._assemble import Assembled
-from ._environment import _lock, _pythons, _wheels
+from ._environment import _lock, _pythons, _target, _wheels
 from ._environment._wheelfile import read_wheel
 from ._files import read_bounded, write_atomic
 from ._isolation import _runner
@@ -193,11 +193,13 @@ def write(
     return Written(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
 
 
-def check_request(request: Request, *, output: Path | None) -> None:
-    """What can be found wrong before anything is built.
+def check_request(request: Request, *, output: Path | None, from_checkout: bool = False) -> None:
+    """What can be found wrong before a key is made, the index is asked or anything is built.
+
+    With `from_checkout` the target is a wheel that is yet to be built.
 
     Raises:
-        UsageError: the script is missing, or an option makes no sense.
+        UsageError: the script is missing, names no target, or an option makes no sense.
         CannotDoError: the output cannot be written.
     """
     if not request.script.exists():
@@ -206,6 +208,13 @@ def check_request(request: Request, *, output: Path | None) -> None:
         raise UsageError(
             f"--sha256 {request.sha256}: no SHA-256", hint="64 hexadecimal digits, in lower case"
         )
+    _secrets.patterns(request.redact_patterns)
+    _target.check_options(as_of=request.as_of, lock_file=request.lock_file, like=request.like)
+    header = request.read().header
+    if not from_checkout:
+        _requirements(request, header)
+    if request.wheel is not None:
+        _refuse_other_project(request.wheel, request.origin)
     check_writable(script=request.script, root=request.root, output=output)
 
 
@@ -218,7 +227,7 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
     """
     target, others = _requirements(request, reproduction.header)
     if request.wheel is not None:
-        _refuse_other_project(request.wheel)
+        _refuse_other_project(request.wheel, request.origin)
     interpreter = _pythons.find(request.python, requires=reproduction.requires)
     story.working(f"locking {target or request.wheel} for CPython {interpreter.version}")
     lock = _lock.lock(
@@ -241,9 +250,8 @@ def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.
     day = f", as of {lock.as_of}" if lock.as_of else ""
     given = request.like or request.lock_file
     there = f", as in {given}" if given else ""
-    story.done(
-        "locked", f"{len(lock.packages)} wheels by SHA-256 for CPython {lock.python.version}{there or day}"
-    )
+    wheels = f"{len(lock.packages)} wheel{'' if len(lock.packages) == 1 else 's'}"
+    story.done("locked", f"{wheels} by SHA-256 for CPython {lock.python.version}{there or day}")
     if lock.loose:
         story.done("", f"not in {request.like}, so the newest was taken: {', '.join(lock.loose)}")
     return lock
@@ -265,12 +273,15 @@ def _hold_pytest(reproduction: Reproduction, lock: _lock.Lock) -> None:
         )
 
 
-def _refuse_other_project(wheel: Path) -> None:
+def _refuse_other_project(wheel: Path, origin: Origin | None) -> None:
     """Before anything is resolved, so that the error is about the wheel and not about its dependencies."""
-    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="wheel"), wheel.name)
+    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
     if file.name not in TARGETS:
+        what = f"{wheel} is a wheel of"
+        if origin is not None and origin.commit is not None:
+            what = f"commit {origin.commit[:10]} builds"
         raise UsageError(
-            f"{wheel} is a wheel of {file.name}, which the recorder does not know",
+            f"{what} {file.name}, which the recorder does not know",
             hint=f"it records {', '.join(TARGETS)}",
         )
 
@@ -290,10 +301,14 @@ def _requirements(request: Request, header: Header) -> tuple[str | None, tuple[s
         # The header's own requirement on the target counts for its extras alone.
         return None, (*others, *([wanted] if wanted else ()))
     named, wanted = wanted, request.sdk or wanted
+    if wanted is None and (request.lock_file is not None or request.like is not None):
+        # The release that is in there.
+        wanted = next(iter(TARGETS))
     if wanted is None:
         raise UsageError(
             f"{request.script} does not say which release it is about",
-            hint="give --sdk VERSION (or --sdk latest), or name it in a `# /// script` header",
+            hint="give --sdk VERSION (or --sdk latest, or a --lock or --like that has it), or name it in a "
+            "`# /// script` header",
         )
     requirement = _requirement(wanted, "--sdk" if request.sdk else str(request.script))
     if canonicalize_name(requirement.name) not in TARGETS:

@@ -103,8 +103,7 @@ def lock(
         UsageError: what was asked for contradicts itself or does not exist.
         CannotDoError: the index cannot be reached, lacks what is needed, or is not to be asked.
     """
-    if sum(option is not None for option in (as_of, lock_file, like)) > 1:
-        raise UsageError("--as-of, --lock and --like exclude each other", hint="give one of them")
+    _target.check_options(as_of=as_of, lock_file=lock_file, like=like)
     wanted = _target.understand(
         requirement=requirement,
         wheel=wheel,
@@ -119,6 +118,9 @@ def lock(
             f"--lock is the whole environment, but {', '.join(wanted.others)} is asked for too",
             hint="put it into the lock, or use --like instead",
         )
+    listing = _pins.read_listing(like) if like is not None else ()
+    if listing and not wanted.requirement.specifier and as_of is None and wanted.given is None:
+        _target.hold_listed(wanted, set(_listed(listing)), str(like))
     job = _Job(
         wanted=wanted,
         sha256=sha256,
@@ -127,7 +129,7 @@ def lock(
         now=as_of == NOW,
         offline=offline,
         pins=_pins.read_lock(lock_file, interpreter) if lock_file is not None else (),
-        listing=_pins.read_listing(like) if like is not None else (),
+        listing=listing,
         store=store,
         progress=progress,
         settings=_index.index_settings(),
@@ -156,11 +158,13 @@ def _kept(job: _Job) -> Lock | None:
     if record is None:
         if job.offline and not job.pins:
             day = f" as of {job.day}" if job.day else ""
-            others = "; ".join(_lockcache.labels(job.cache)) or "none"
+            others = _lockcache.labels(job.cache)
+            more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+            told = f"known: {'; '.join(others[:5])}{more}. Run" if others else "run"
             raise CannotDoError(
                 f"offline: no lock of {job.wanted.title} is known here for Python "
                 f"{job.interpreter.version}{day}",
-                hint=f"known: {others}. Run once without --offline, or give --lock FILE",
+                hint=f"{told} once without --offline, or give --lock FILE",
             )
         return None
     if missing := [package.wheel for package in record.packages if job.store.get(package.sha256) is None]:
@@ -205,7 +209,9 @@ def _made(job: _Job) -> Lock:
     _fetch(job, pinned)
     made = _assembled(job, pinned, target, day)
     # A day that is not over can still see uploads; "the newest", without a day, is another one tomorrow.
-    settled = day < today() and (job.wanted.exact or job.day is not None) if day is not None else True
+    settled = not job.now
+    if day is not None:
+        settled = day < today() and (job.wanted.exact or job.day is not None)
     if settled:
         _lockcache.keep(
             job.cache,
@@ -224,7 +230,7 @@ def _resolved(
         text
         for text, name in zip(job.listing, _listed(job.listing), strict=True)
         # The target itself may be another version than the one in use there.
-        if not wanted.exact or name != wanted.name
+        if not (wanted.exact or job.now) or name != wanted.name
     ]
     if given is None:
         # An exact version is looked up whatever the day, so that a wrong day gets its own error.

@@ -6,7 +6,9 @@ requirements with `--hash`. A *listing* (`--like`) only says which version of a 
 """
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -33,6 +35,12 @@ from ._pythons import Interpreter
 _MAX_BYTES: Final = 32 * 2**20
 _MAX_DEPTH: Final = 8
 _SECONDS: Final = 60
+
+LOCK_WHAT: Final = (
+    "give a pylock.toml (`uv export --format pylock.toml`, `pip lock`), or requirements with hashes "
+    "(`uv pip compile --generate-hashes`)"
+)
+_LIKE_WHAT: Final = "give an environment or its python, a uv.lock, a pylock.toml or a requirements file"
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def read_lock(path: Path, interpreter: Interpreter) -> tuple[Pin, ...]:
             hint=f"give --like {path}, or export one: `uv export --format pylock.toml -o pylock.toml`",
         )
     pins = []
-    for requirement, digests in _requirement_lines(path, depth=0):
+    for requirement, digests in _requirement_lines(path, "--lock", depth=0):
         if requirement.marker is not None and not _applies(requirement.marker, interpreter):
             continue
         versions = [item.version for item in requirement.specifier if item.operator == "=="]
@@ -76,7 +84,7 @@ def read_lock(path: Path, interpreter: Interpreter) -> tuple[Pin, ...]:
             )
         pins.append(Pin(canonicalize_name(requirement.name), versions[0], frozenset(digests)))
     if not pins:
-        raise UsageError(f"--lock {path}: it pins nothing")
+        raise UsageError(f"--lock {path}: it pins nothing", hint=LOCK_WHAT)
     return tuple(pins)
 
 
@@ -87,9 +95,9 @@ def _pylock_pins(path: Path, raw: bytes, interpreter: Interpreter) -> Iterator[P
         # Any Environment: the marker variables as that interpreter gave them.
         chosen = list(lock.select(environment=dict(interpreter.markers), tags=tags))  # type: ignore[arg-type]
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"--lock {path}: not TOML ({error})") from error
+        raise UsageError(f"--lock {path}: not TOML ({error})", hint=LOCK_WHAT) from error
     except (PylockValidationError, PylockUnsupportedVersionError) as error:
-        raise UsageError(f"--lock {path}: not a pylock.toml of PEP 751 ({error})") from error
+        raise UsageError(f"--lock {path}: not a pylock.toml of PEP 751 ({error})", hint=LOCK_WHAT) from error
     except PylockSelectError as error:
         raise UsageError(
             f"--lock {path} does not cover Python {interpreter.version} on this machine: {error}",
@@ -102,7 +110,7 @@ def _pylock_pins(path: Path, raw: bytes, interpreter: Interpreter) -> Iterator[P
                 hint="lock again with wheels only",
             )
         if "sha256" not in artifact.hashes:
-            raise UsageError(f"--lock {path}: the wheel of {package.name} has no SHA-256")
+            raise UsageError(f"--lock {path}: the wheel of {package.name} has no SHA-256", hint=LOCK_WHAT)
         yield Pin(
             name=canonicalize_name(package.name),
             version=str(package.version),
@@ -131,16 +139,14 @@ def read_listing(like: str) -> tuple[str, ...]:
     return found
 
 
-_LIKE_WHAT: Final = "give an environment's python, a uv.lock, a pylock.toml or a requirements file"
-
-
 def _listing(path: Path) -> Iterator[str]:
     if path.name == "uv.lock":
         return _uv_lock(path)
     if path.suffix == ".toml":
         return _pylock_listing(path)
     if path.suffix in (".txt", ".in", ".lock") and path.exists():
-        return (str(line) for line, _ in _requirement_lines(path, depth=0) if line.specifier)
+        lines = _requirement_lines(path, "--like", depth=0)
+        return (str(line) for line, _ in lines if line.specifier)
     if path.is_dir():
         for inner in (path / "bin" / "python", path / "Scripts" / "python.exe"):
             if inner.is_file():
@@ -150,9 +156,12 @@ def _listing(path: Path) -> Iterator[str]:
             f"--like {path}: a directory that is no environment",
             hint=f"give {path / inside[0]}" if inside else _LIKE_WHAT,
         )
-    if not path.is_file():
+    found = path if path.is_file() else Path(shutil.which(path) or path)
+    if not found.is_file():
         raise UsageError(f"--like {path}: no such file", hint=_LIKE_WHAT)
-    return _installed(path)
+    if not os.access(found, os.X_OK):
+        raise UsageError(f"--like {path}: neither a list of versions nor an interpreter", hint=_LIKE_WHAT)
+    return _installed(found.absolute())
 
 
 def _uv_lock(path: Path) -> Iterator[str]:
@@ -210,29 +219,36 @@ def _installed(python: Path) -> Iterator[str]:
         )
         found = json.loads(done.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotDoError(f"--like {python}: cannot be run: {error}") from error
+        raise CannotDoError(f"--like {python}: cannot be run: {error}", hint=_LIKE_WHAT) from error
     except json.JSONDecodeError as error:
         said = done.stderr.decode(errors="replace").strip().splitlines()
+        if said and said[0].startswith("pyenv:"):
+            raise CannotDoError(
+                f"--like {python} is a shim of pyenv for a version that is not selected",
+                hint="set PYENV_VERSION=<version>, or give the environment's own python",
+            ) from error
         raise CannotDoError(
-            f"--like {python}: it does not list what is installed: {said[-1][:200] if said else ''}"
+            f"--like {python}: it does not list what is installed{f': {said[-1][:200]}' if said else ''}",
+            hint=_LIKE_WHAT,
         ) from error
     for name, (version, unreleased) in found.items():
         if not unreleased:  # PEP 610: from a directory or repository, so no index has that version
             yield f"{canonicalize_name(name)}=={version}"
 
 
-def _requirement_lines(path: Path, *, depth: int) -> Iterator[tuple[Requirement, list[str]]]:
-    """(requirement, SHA-256s) of a requirements file and those that it includes."""
+def _requirement_lines(path: Path, option: str, *, depth: int) -> Iterator[tuple[Requirement, list[str]]]:
+    """(requirement, SHA-256s) of a requirements file that `option` names, and of those that it includes."""
+    hint = LOCK_WHAT if option == "--lock" else _LIKE_WHAT
     if depth > _MAX_DEPTH:
-        raise UsageError(f"{path}: included too deeply")
+        raise UsageError(f"{option} {path}: included too deeply")
     try:
-        text = read_bounded(path, limit=_MAX_BYTES, what="requirements").decode("utf-8")
+        text = read_bounded(path, limit=_MAX_BYTES, what=option).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8") from error
+        raise UsageError(f"{option} {path}: not UTF-8", hint=hint) from error
     for line in text.replace("\\\n", " ").splitlines():
         content = re.sub(r"(^|\s)#.*$", "", line).strip()
         if included := re.fullmatch(r"(?:-r|--requirement|-c|--constraint)[=\s]+(.+)", content):
-            yield from _requirement_lines(path.parent / included[1].strip(), depth=depth + 1)
+            yield from _requirement_lines(path.parent / included[1].strip(), option, depth=depth + 1)
             continue
         if not content or content.startswith("-"):
             continue  # options: index settings are the user's own, editables are no releases
@@ -241,6 +257,6 @@ def _requirement_lines(path: Path, *, depth: int) -> Iterator[tuple[Requirement,
         try:
             requirement = Requirement(bare)
         except (InvalidRequirement, InvalidMarker) as error:
-            raise UsageError(f"{path}: {bare!r} is no requirement") from error
+            raise UsageError(f"{option} {path}: {bare!r} is no requirement", hint=hint) from error
         if requirement.url is None:
             yield requirement, [digest.lower() for digest in digests]

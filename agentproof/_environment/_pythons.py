@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -34,6 +35,7 @@ OLDEST: Final = Version("3.10")
 NEWEST: Final = Version("3.14")
 
 _PROBE_SECONDS = 60
+_WHAT: Final = "give a version such as 3.12, an environment, or the path of an interpreter"
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,12 @@ class Interpreter:
 
 
 def find(request: str | None = None, *, requires: SpecifierSet | None = None) -> Interpreter:
-    """Find an interpreter by version (`3.12`, `>=3.12`), path or name; None means the usual one.
+    """Find an interpreter by version (`3.12`, `python3.12`, `>=3.12`), environment, path or name.
+
+    None means the usual one.
 
     Raises:
-        UsageError: the request is no version and no file, or contradicts `requires`.
+        UsageError: the request is none of these, or contradicts `requires`.
         CannotDoError: there is no such interpreter here, or it cannot be recorded.
     """
     requires = requires if requires is not None else SpecifierSet()
@@ -73,12 +77,9 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
             return _own()
         wanted = str(requires) or f">={OLDEST}"
         return _inspected(_found_by_uv(wanted, why=f"requires-python is {wanted}"), requires)
-    if os.sep in request or Path(request).is_file():
-        path = Path(request)
-        if not path.is_file():
-            raise UsageError(
-                f"--python {request}: no such file", hint="give a version such as 3.12, or a path"
-            )
+    if spelled := re.fullmatch(r"(?:c?python)?-?(\d[\w.]*)", request):
+        request = spelled[1]  # python3.12 may be a shim of pyenv for a version that is not selected
+    elif (path := _at(request)) is not None:
         return _inspected(path, requires)
     if re.fullmatch(r"\d+(\.\d+)+", request) and Version(request) < OLDEST:
         raise UsageError(
@@ -88,11 +89,11 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
         versions = SpecifierSet(f"=={request}.*" if request.count(".") < 2 else f"=={request}")
     except InvalidSpecifier:
         try:
-            versions = SpecifierSet(request)
+            # Of nothing it makes a set that everything is in.
+            versions = SpecifierSet(request or "?")
         except InvalidSpecifier as error:
             raise UsageError(
-                f"--python {request}: neither a version nor a file",
-                hint="give a version such as 3.12, or the path of an interpreter",
+                f"--python {request or repr('')}: neither a version nor an interpreter", hint=_WHAT
             ) from error
     if (
         versions.contains(platform.python_version(), prereleases=True)
@@ -100,6 +101,26 @@ def find(request: str | None = None, *, requires: SpecifierSet | None = None) ->
     ):
         return _checked(_own(), requires)
     return _inspected(_found_by_uv(request, why=f"--python {request}"), requires)
+
+
+def _at(request: str) -> Path | None:
+    """The interpreter that a path or a name of the search path names; None where it looks like neither.
+
+    Raises:
+        UsageError: there is nothing at that path, or no interpreter.
+    """
+    path = Path(request)
+    if request and path.is_dir():
+        for inner in (path / "bin" / "python", path / "Scripts" / "python.exe"):
+            if inner.is_file():
+                return inner
+        raise UsageError(f"--python {request}: a directory that is no environment", hint=_WHAT)
+    if path.is_file():
+        return path
+    if os.sep in request:
+        raise UsageError(f"--python {request}: no such file", hint=_WHAT)
+    found = shutil.which(request) if request else None
+    return Path(found) if found is not None else None
 
 
 def installed() -> tuple[Interpreter, ...]:

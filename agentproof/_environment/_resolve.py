@@ -218,8 +218,9 @@ class Resolver:
                 hint=f"asked: {where}; uv's and pip's index settings, proxies and CA bundles are honoured; "
                 "--offline works when everything is in the cache",
             )
-        if wanted is not None and "was not found in the package registry" in said:
-            return UsageError(f"the index has no project {wanted.name}", hint="check the name")
+        if unknown := re.search(r"([\w.-]+) was not found in the package registry", said):
+            where = f"; asked: {', '.join(self._settings.places)}" if self._settings.places else ""
+            return UsageError(f"the index has no project {unknown[1]}", hint=f"check the name{where}")
         if wanted is not None and "there is no version of" in said:
             return UsageError(f"the index has no {wanted}", hint=self._neighbours(wanted))
         if re.search(r"does not satisfy Python|Python ABI tag|platform tag", said):
@@ -255,9 +256,8 @@ class Resolver:
                 known.append(self._pins(done.stdout)[0].version)
         if not known:
             return "check the name and the version"
-        newest, *nearest = known
-        near = ", ".join(dict.fromkeys(nearest))
-        return f"newest: {newest}" + (f"; nearest: {near}" if near else "")
+        newest, *nearest = dict.fromkeys(known)
+        return f"newest: {newest}" + (f"; nearest: {', '.join(nearest)}" if nearest else "")
 
 
 def _until(day: date | None) -> list[str]:

@@ -1,7 +1,7 @@
 """What is to be recorded, as it was asked for: a requirement, or a wheel file."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from .._files import read_bounded
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Origin
 from . import _resolve
+from ._days import NOW, parse_day
+from ._pins import LOCK_WHAT
 from ._pythons import Interpreter
 from ._wheelfile import MAX_WHEEL_BYTES, WheelFile, check_contents, read_wheel
 from ._wheels import Provenance, WheelStore
@@ -65,6 +67,35 @@ class Wanted:
     def extras(self) -> str:
         """The extras as a requirement writes them."""
         return f"[{','.join(sorted(self.requirement.extras))}]" if self.requirement.extras else ""
+
+
+def check_options(*, as_of: str | None, lock_file: Path | None, like: str | None) -> None:
+    """Refuse what contradicts itself, or is not there, before anything else is looked at.
+
+    Raises:
+        UsageError: more than one of them says what to take, or one names nothing.
+    """
+    options = {"--as-of": as_of, "--lock": lock_file, "--like": like}
+    given = [name for name, option in options.items() if option is not None]
+    # Now: whatever the other environment does not have, and the target itself if it is to be the newest.
+    if len(given) > 1 and (as_of != NOW or lock_file is not None):
+        raise UsageError(f"{' and '.join(given)} both say which versions to take", hint="give one of them")
+    parse_day(as_of)
+    if lock_file is not None and not lock_file.exists():
+        raise UsageError(f"--lock {lock_file}: no such file", hint=LOCK_WHAT)
+
+
+def hold_listed(wanted: Wanted, listed: Container[str], like: str) -> None:
+    """Refuse a target without a version that is not in use in the environment `like`.
+
+    Raises:
+        UsageError: it is not among `listed`.
+    """
+    if wanted.name not in listed:
+        raise UsageError(
+            f"--like {like} does not have {wanted.name}, and nothing else says which release to record",
+            hint="give --sdk VERSION, or --sdk latest",
+        )
 
 
 def understand(

@@ -152,9 +152,13 @@ def _opened(data: bytes, filename: str) -> Iterator[zipfile.ZipFile]:
                 raise UsageError(f"{filename}: it is encrypted")
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
-        raise UsageError(f"{filename}: a damaged wheel ({error})") from error
+        raise UsageError(
+            f"{filename}: a damaged wheel ({error})", hint="download it again, or build it again"
+        ) from error
     except ValueError as error:  # of zipfile's own arithmetic, where offsets point out of the file
-        raise UsageError(f"{filename}: a damaged wheel ({error})") from error
+        raise UsageError(
+            f"{filename}: a damaged wheel ({error})", hint="download it again, or build it again"
+        ) from error
 
 
 def _digest(archive: zipfile.ZipFile, path: str, algorithm: str) -> bytes:

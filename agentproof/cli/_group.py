@@ -72,6 +72,24 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class ForScript(click.Command):
+    """Runs a script with arguments of its own; says where those go when one is taken for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            at = next((place for place, each in enumerate(given) if each.startswith(error.option_name)), 0)
+            # Before the script is named, it can only have been meant for us.
+            if all(each.startswith("-") for each in given[:at]):
+                raise
+            own = f"The script's own arguments come after `--`, as in `… -- {' '.join(given[at:])}`."
+            raise click.NoSuchOption(
+                error.option_name, f"{error.message} {own}", possibilities=error.possibilities, ctx=ctx
+            ) from error
+
+
 class _Group(Group):
     """Loads a command's module only when the command is run."""
 

@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import click
 
-from ._group import examples
+from ._group import ForScript, examples
 from .compare import options_of, recording_options, signer_of
 
 
@@ -14,7 +14,7 @@ from .compare import options_of, recording_options, signer_of
     "agentproof bisect report.agentproof.zip --bad 0.20.0 --good 0.9.0 --good 0.24.0",
     "agentproof bisect reproduction.py --source ../openai-agents-python --bad v0.20.0 --good main",
 )
-@click.command()
+@click.command(cls=ForScript)
 @click.argument("reproduction", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1)
 @click.option("--bad", required=True, metavar="VERSION|REV", help="Where the violation is seen.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ._group import chosen_key, examples, key_options
+from ._group import ForScript, chosen_key, examples, key_options
 
 
 @examples(
@@ -14,7 +14,7 @@ from ._group import chosen_key, examples, key_options
     "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
-@click.command(context_settings={"ignore_unknown_options": False})
+@click.command(cls=ForScript)
 @click.argument("script")
 @click.argument("arguments", nargs=-1)
 @click.option(
@@ -40,7 +40,8 @@ from ._group import chosen_key, examples, key_options
 @click.option(
     "--python",
     metavar="VERSION|PATH",
-    help="The Python to record on (3.10 to 3.14). Default: the one that runs agentproof.",
+    help="The Python to record on (3.10 to 3.14), or a virtual environment of it. Default: the "
+    "one that runs agentproof.",
 )
 @click.option(
     "--as-of",
@@ -57,8 +58,9 @@ from ._group import chosen_key, examples, key_options
 )
 @click.option(
     "--like",
-    metavar="PYTHON|FILE",
-    help='The versions of an interpreter, uv.lock or requirements.txt: "as on my machine".',
+    metavar="PYTHON|DIR|FILE",
+    help="The versions of an interpreter, a virtual environment, uv.lock or requirements.txt: "
+    '"as on my machine".',
 )
 @click.option(
     "--redact",
@@ -142,7 +144,8 @@ def record(
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
 
     The script is run as it is, without network and without your environment variables: as written and
-    with its runs streamed, each twice. ARGUMENTS are passed on to it.
+    with its runs streamed, each twice. ARGUMENTS are passed on to it; write `--` before those that begin
+    with a dash.
 
     SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
     tests, and pytest must be in the environment (--with pytest).
@@ -152,9 +155,19 @@ def record(
     from .._isolation import _runner
     from ..errors import Exit, UsageError
 
+    if source is not None and (sdk is not None or wheel is not None):
+        raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
+    if dirty and source is None:
+        raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
+    checkout = _targets.parse_checkout(source, dirty=dirty) if source is not None else None
     named = _named.parse_named(script, arguments, entry=entry)
     if sdk is not None:
         sdk, newest = _targets.parse_release(sdk)
+        if newest and lock_file is not None:
+            raise UsageError(
+                "--sdk latest and --lock both say which release to take",
+                hint="leave --sdk out, or use --like",
+            )
         as_of = as_of or ("now" if newest else None)
     request = recording.Request(
         script=named.script,
@@ -176,13 +189,10 @@ def record(
         allow_sdk_changes=allow_sdk_changes,
         limits=_runner.Limits(seconds=timeout),
     )
-    recording.check_request(request, output=output)
+    recording.check_request(request, output=output, from_checkout=checkout is not None)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
-    if source is not None and (sdk is not None or wheel is not None):
-        raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
     with _render.TerminalStory(quiet=quiet) as story, ExitStack() as built:
-        if source is not None:
-            checkout = _targets.parse_checkout(source, dirty=dirty)
+        if checkout is not None:
             request = built.enter_context(_targets.request_for(request, checkout, story))
         recorded = recording.record(request, key=signer, story=story)
     document = recorded.manifest

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ class _Index:
         self.calls: list[tuple[str, tuple[str, ...]]] = []
         self.releases: dict[str, str] = {}
         self.refusal: str | None = None
+        self.constraints: list[str] = []
         monkeypatch.setattr(_uv, "run_uv", self)
 
     def publish(self, name: str, version: str, *, day: str | None) -> str:
@@ -42,8 +43,11 @@ class _Index:
         )
         return sha256
 
-    def __call__(self, arguments: Sequence[str], *, stdin: str, **_: object) -> _uv.UvResult:
+    def __call__(
+        self, arguments: Sequence[str], *, stdin: str, files: Mapping[str, str] | None = None, **_: object
+    ) -> _uv.UvResult:
         self.calls.append((stdin, tuple(arguments)))
+        self.constraints.append((files or {}).get("constraints.txt", ""))
         if self.refusal is not None:
             return _uv.UvResult(1, "", self.refusal)
         alone = "--no-deps" in arguments
@@ -188,7 +192,7 @@ def test_offline_the_missing_wheels_are_listed(index: _Index, store: WheelStore)
 def test_offline_what_is_known_is_told(index: _Index, store: WheelStore) -> None:
     with pytest.raises(CannotDoError, match=r"no lock of demo==1\.0 is known") as raised:
         _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
-    assert (raised.value.hint or "").startswith("known: none.")
+    assert (raised.value.hint or "").startswith("run once without --offline")
     _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     with pytest.raises(CannotDoError, match=r"no lock of demo==2\.0 is known") as raised:
         _lock.lock(requirement="demo==2.0", interpreter=PYTHON, store=store, offline=True)
@@ -205,6 +209,47 @@ def test_what_is_not_in_use_elsewhere_is_told(index: _Index, store: WheelStore, 
         made = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
         assert made.loose == ()
     assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store).loose == ()
+
+
+def test_without_a_version_the_target_is_the_one_in_use_elsewhere(
+    index: _Index, store: WheelStore, tmp_path: Path
+) -> None:
+    like = tmp_path / "requirements.txt"
+    like.write_text("demo==1.0\ndep==3.0\n")
+    for options, asked in (({}, "demo==1.0\n"), ({"as_of": "now"}, "dep==3.0\n")):
+        index.calls.clear()
+        made = _lock.lock(
+            requirement="demo",
+            interpreter=PYTHON,
+            store=store,
+            like=str(like),
+            **options,  # type: ignore[arg-type]  # by name
+        )
+        assert made.target.version == "1.0"
+        assert asked in index.constraints[-1]
+        assert (asked == "demo==1.0\n") == ("demo" in index.constraints[-1])
+    like.write_text("dep==3.0\n")
+    index.calls.clear()
+    with pytest.raises(UsageError, match="does not have demo") as raised:
+        _lock.lock(requirement="demo", interpreter=PYTHON, store=store, like=str(like))
+    assert "--sdk" in (raised.value.hint or "")
+    assert index.calls == []
+
+
+def test_the_newest_beside_what_is_in_use_elsewhere_is_looked_up_each_time(
+    index: _Index, store: WheelStore, tmp_path: Path
+) -> None:
+    (tmp_path / "requirements.txt").write_text("demo==0.9\ndep==3.0\n")
+    for _ in range(2):
+        index.calls.clear()
+        _lock.lock(
+            requirement="demo",
+            interpreter=PYTHON,
+            store=store,
+            like=str(tmp_path / "requirements.txt"),
+            as_of="now",
+        )
+        assert index.calls
 
 
 def test_a_wheel_that_left_the_store_is_fetched_again(index: _Index, store: WheelStore) -> None:
@@ -253,7 +298,7 @@ def test_a_day_before_the_upload_is_refused(index: _Index, store: WheelStore) ->
         ({"requirement": "demo==1.0 ; python_version < '3'"}, "has a marker"),
         ({"requirement": "demo==1.0", "as_of": "yesterday"}, "not a day"),
         ({"requirement": "demo==1.0", "as_of": "9999-01-01"}, "in the future"),
-        ({"requirement": "demo==1.0", "as_of": "now", "like": "x"}, "exclude each other"),
+        ({"requirement": "demo==1.0", "as_of": "2026-09-01", "like": "x"}, "--as-of and --like both say"),
         ({"requirement": "demo==1.0", "like": "/no/such/python"}, "no such file"),
     ],
     ids=str,
@@ -272,6 +317,10 @@ REFUSALS = {
         "no package index in reach",
     ),
     "cause: Because demo was not found in the package registry": (UsageError, "no project demo"),
+    "cause: Because oops was not found in the package registry\nwarning: b is missing an upload date": (
+        UsageError,
+        "no project oops",
+    ),
     "cause: Because there is no version of demo==1.0 and you": (UsageError, "the index has no demo==1.0"),
     "cause: Because demo==1.0 has no usable wheels and you": (CannotDoError, "demo 1.0 has no wheel"),
     "cause: the current Python version (3.9) does not satisfy Python>=3.10": (UsageError, "does not fit"),

@@ -142,7 +142,9 @@ def test_requirements_without_hashes_are_a_listing(tmp_path: Path) -> None:
     assert _pins.read_listing(str(tmp_path / "requirements.txt")) == ("demo<2,>=1",)
 
 
-def test_what_is_installed_beside_an_interpreter_is_a_listing(tmp_path: Path) -> None:
+def test_what_is_installed_beside_an_interpreter_is_a_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = tmp_path / "site"
     for name, direct in (("demo", None), ("mine", {"url": "file:///x", "dir_info": {"editable": True}})):
         info = site / f"{name}-1.0.dist-info"
@@ -156,7 +158,26 @@ def test_what_is_installed_beside_an_interpreter_is_a_listing(tmp_path: Path) ->
         f'exec {sys.executable} -I -S -c "import sys; sys.path.append(\'{site}\'); exec(sys.argv[1])" "$@"\n'
     )
     python.chmod(0o755)
-    assert _pins.read_listing(str(python)) == ("demo==1.0",)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert _pins.read_listing(str(python)) == _pins.read_listing("python") == ("demo==1.0",)
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    python.rename(tmp_path / "venv" / "bin" / "python")
+    assert _pins.read_listing(str(tmp_path / "venv")) == ("demo==1.0",)
+
+
+@pytest.mark.parametrize(
+    ("says", "words"),
+    [("pyenv: python: command not found", "a shim of pyenv"), ("what?", r"does not list .*: what\?")],
+)
+def test_a_program_that_lists_nothing_is_refused_with_a_next_step(
+    tmp_path: Path, says: str, words: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    python.chmod(0o755)
+    with pytest.raises(CannotDoError, match=words) as raised:
+        _pins.read_listing(str(python))
+    assert raised.value.hint
 
 
 @pytest.mark.parametrize(
@@ -166,7 +187,8 @@ def test_what_is_installed_beside_an_interpreter_is_a_listing(tmp_path: Path) ->
         ("uv.lock", "version = 1\n", "lists no release"),
         ("uv.lock", "version = ", "not TOML"),
         ("uv.lock", "package = 3\n", "no lock file"),
-        ("requirements.txt", "demo ===\n", "is no requirement"),
+        ("requirements.txt", "demo ===\n", "--like .*is no requirement"),
+        ("script.py", "print(1)\n", "neither a list of versions nor an interpreter"),
     ],
 )
 def test_what_lists_nothing_is_refused(tmp_path: Path, name: str, content: str | None, words: str) -> None:
@@ -178,7 +200,7 @@ def test_what_lists_nothing_is_refused(tmp_path: Path, name: str, content: str |
 
 @pytest.mark.parametrize(
     ("inside", "hint"),
-    [(None, "give an environment's python"), ("uv.lock", "uv.lock"), ("pylock.toml", "pylock.toml")],
+    [(None, "give an environment or its python"), ("uv.lock", "uv.lock"), ("pylock.toml", "pylock.toml")],
 )
 def test_a_directory_that_is_no_environment_is_pointed_into(
     tmp_path: Path, inside: str | None, hint: str

@@ -48,6 +48,25 @@ def test_the_own_version_needs_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     assert uv.environments == []
 
 
+def test_a_version_is_understood_however_it_is_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = _Uv(monkeypatch, {})
+    minor = ".".join(platform.python_version_tuple()[:2])
+    for spelled in (f"python{minor}", f"cpython{minor}", f"cpython-{minor}"):
+        assert _pythons.find(spelled).version == platform.python_version()
+    assert uv.environments == []
+
+
+def test_an_environment_and_a_name_of_the_search_path_are_interpreters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    _program(tmp_path / "venv" / "bin" / "python", f'exec {sys.executable} "$@"')
+    (tmp_path / "my-python").symlink_to(tmp_path / "venv" / "bin" / "python")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for request in (str(tmp_path / "venv"), "my-python"):
+        assert _pythons.find(request) == _pythons.find()
+
+
 def test_another_one_is_asked_what_it_is(monkeypatch: pytest.MonkeyPatch, no_pyenv: None) -> None:
     # The interpreter at hand plays the other one: it is probed as a stranger all the same.
     own = _pythons.find()
@@ -72,8 +91,10 @@ def test_pyenvs_versions_are_offered_to_uv(monkeypatch: pytest.MonkeyPatch, tmp_
     ("request_", "error", "words"),
     [
         ("3.9", UsageError, "needs 3.10 or newer"),
-        ("snake", UsageError, "neither a version nor a file"),
+        ("snake", UsageError, "neither a version nor an interpreter"),
+        ("", UsageError, "neither a version nor an interpreter"),
         ("/no/such/python", UsageError, "no such file"),
+        ("/", UsageError, "a directory that is no environment"),
         ("3.98", CannotDoError, "no such Python on this machine"),
     ],
 )

@@ -1,0 +1,93 @@
+"""`record` with options that make no sense: a sentence, exit code 2, a next step; nothing is made before."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from agentproof._environment import _uv
+from agentproof.cli import cli
+from tests.wheels import make_wheel
+
+HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
+
+
+@pytest.fixture(autouse=True)
+def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text(HEADER)
+    (tmp_path / "plain.py").write_text("print(1)\n")
+    (tmp_path / "empty").mkdir()
+    name, data = make_wheel("demo", "1.0")
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "openai_agents-0.20.0-py3-none-any.whl").write_bytes(data[:100])
+
+    def never(*_: object, **__: object) -> _uv.UvResult:
+        raise AssertionError("uv was asked")
+
+    monkeypatch.setattr(_uv, "run_uv", never)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["record", *arguments], prog_name="agentproof")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plain.py"], "does not say which release"),
+        (["x.py", "--dirty"], "--dirty is about the changes of a checkout"),
+        (["x.py", "--source", "empty", "--sdk", "0.20.0"], "--source names the target"),
+        (["x.py", "--source", "nowhere"], "--source nowhere: no such directory"),
+        (["x.py", "--source", "empty@main", "--dirty"], "a commit has no changes"),
+        (["x.py", "--redact-pattern", "("], r"--redact-pattern \("),
+        (["x.py", "--redact-pattern", "a*"], "matches the empty text"),
+        (["x.py", "--as-of", "2026-13-01"], "not a day"),
+        (["x.py", "--as-of", "9999-01-01"], "in the future"),
+        (["x.py", "--lock", "nowhere"], "--lock nowhere: no such file"),
+        (["x.py", "--lock", "x.py", "--like", "x.py"], "--lock and --like both say"),
+        (["x.py", "--as-of", "2026-09-01", "--like", "x.py"], "--as-of and --like both say"),
+        (["x.py", "--sdk", "latest", "--lock", "x.py"], "--sdk latest and --lock both say"),
+        (["x.py", "--sdk", "requests==2.0"], "does not know requests"),
+        (["x.py", "--sdk", "0.20.0", "--wheel", "demo-1.0-py3-none-any.whl"], "both name the target"),
+        (["x.py", "--wheel", "demo-1.0-py3-none-any.whl"], "is a wheel of demo"),
+        (["x.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl"], "a damaged wheel"),
+        (["x.py", "--sha256", "zz"], "no SHA-256"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_makes_no_sense_is_said_before_a_key_is_made_or_anything_asked(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    said = run(*arguments)
+    assert said.exit_code == 2, said.output
+    assert re.search(words, said.stderr), said.stderr
+    assert "\n  next: " in said.stderr
+    assert not (tmp_path / "config").exists()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ("3.9", "needs 3.10 or newer"),
+        ("", "--python '': neither a version nor an interpreter"),
+        ("empty", "--python empty: a directory that is no environment"),
+        ("./nowhere", "no such file"),
+        ("snake", "neither a version nor an interpreter"),
+    ],
+)
+def test_a_python_that_cannot_be_meant_is_said_before_uv_is_asked(request_: str, words: str) -> None:
+    said = run("x.py", "--python", request_)
+    assert said.exit_code == 2, said.output
+    assert words in said.stderr
+    assert "\n  next: " in said.stderr
+
+
+def test_an_option_that_is_the_scripts_own_is_told_where_it_goes() -> None:
+    said = run("x.py", "--verbosity=3", "more")
+    assert said.exit_code == 2
+    assert "come after `--`, as in `… -- --verbosity=3 more`" in said.stderr
+    assert "come after" not in run("--verbosity=3", "x.py").stderr
