@@ -125,6 +125,7 @@ def request_for(base: Request, target: Target, story: Story) -> Iterator[Request
             target.checkout,
             target.revision,
             dirty=target.dirty,
+            offline=base.offline,
             interpreter=interpreter,
             store=_wheels.default_store(),
             progress=story.working,

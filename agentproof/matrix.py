@@ -213,6 +213,7 @@ def _wheel_of(target: Target, options: Options, story: Story) -> _Held:
             target.checkout,
             target.revision,
             dirty=target.dirty,
+            offline=options.offline,
             interpreter=interpreter,
             store=_wheels.default_store(),
             progress=story.working,

@@ -97,6 +97,7 @@ def built(
     revision: str | None,
     *,
     dirty: bool = False,
+    offline: bool = False,
     interpreter: Interpreter,
     store: WheelStore,
     progress: Callable[[str], None] = lambda _: None,
@@ -125,7 +126,7 @@ def built(
             tree = replace(tree, identity={path: tree.identity(path) for path in tree.paths}.get)
         else:
             tree = git_tree(directory.name, _git.export(directory, commit, source))
-        wheel = _build(source, base / "dist", commit, interpreter, store.cache)
+        wheel = _build(source, base / "dist", commit, interpreter, store.cache, offline=offline)
         _hold_to_tree(wheel, tree)
         if not dirty:
             _keep(kept, wheel)
@@ -151,11 +152,14 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, cache: Path) -> Path:
+def _build(
+    source: Path, out: Path, commit: Commit, interpreter: Interpreter, cache: Path, *, offline: bool
+) -> Path:
     settings = _index.index_settings()
     done = _uv.run_uv(
         [
             *("build", "--wheel", "--no-sources", "--out-dir", str(out)),
+            *(["--offline"] if offline else []),
             *("--python", str(interpreter.path), str(source)),
         ],
         environment={**settings.environment, "SOURCE_DATE_EPOCH": str(commit.time)},
@@ -169,7 +173,9 @@ def _build(source: Path, out: Path, commit: Commit, interpreter: Interpreter, ca
             said = f"… {said[-600:].partition(' ')[2]}"
         raise CannotDoError(
             f"commit {commit.id[:10]} cannot be built: {said or f'{len(wheels)} wheels came out'}",
-            hint="try `uv build --wheel` there",
+            hint="run once without --offline, for what the build needs"
+            if offline and "network" in said
+            else "try `uv build --wheel` there",
         )
     return wheels[0]
 

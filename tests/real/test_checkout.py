@@ -4,6 +4,7 @@ The project brings its own build backend, so that no index is needed.
 """
 
 import hashlib
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,23 @@ def test_a_build_that_fails_says_why(make: Make, tmp_path: Path) -> None:
     top = make('raise SystemExit("no luck today")')
     with pytest.raises(CannotDoError, match="no luck today"):
         _built(tmp_path, top)
+
+
+def test_an_offline_build_asks_no_index(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = make("pass")
+    (top / "pyproject.toml").write_text(PROJECT.replace("[]", '["a-build-dependency"]'))
+    git(top, "commit", "-q", "-a", "-m", "Second")
+    monkeypatch.delenv("UV_OFFLINE")
+    with socket.create_server(("127.0.0.1", 0)) as index:
+        index.settimeout(0.1)
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{index.getsockname()[1]}/simple")
+        store = WheelStore(tmp_path / "cache")
+        with pytest.raises(CannotDoError, match="a-build-dependency") as raised:  # noqa: SIM117  (as one it is unreadable)
+            with _checkout.built(top, None, offline=True, interpreter=_pythons.find(), store=store):
+                pass
+        with pytest.raises(TimeoutError):
+            index.accept()
+    assert "--offline" in (raised.value.hint or "")
 
 
 def test_the_second_build_of_a_commit_comes_from_the_cache(
