@@ -8,6 +8,7 @@ base64 for instance, is not.
 """
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,12 @@ _SHAPE = re.compile(
 )
 _SHAPE_IN_BYTES = re.compile(_SHAPE.pattern.encode())
 _NAMES = tuple(_SHAPES)
-_KEY_LIKE = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_KEY_LIKE = re.compile(
+    r"KEY(?!BOARD|MAP|RING)|TOKEN(?!IZ)|SECRET|PASSW|CREDENTIAL|AUTH(?!OR(?!I[SZ]))", re.IGNORECASE
+)
+"""Not a keyboard, nor git's author."""
+_MIXED = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])")
+"""Somewhere between two slashes there are small letters, capitals and digits."""
 _MIN_VALUE = 16
 _NESTED = 3
 """JSON within JSON within JSON: a tool's arguments in a body in an event."""
@@ -64,8 +70,15 @@ def host_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if _KEY_LIKE.search(name) and len(value) >= _MIN_VALUE and not value.startswith(("/", "./"))
+        if _KEY_LIKE.search(name) and len(value) >= _MIN_VALUE and not _is_path(value)
     }
+
+
+def _is_path(value: str) -> bool:
+    """Whether a value names a place; one in 64 keys in base64 begins with a slash as well."""
+    if not value.startswith(("/", "./")):
+        return False
+    return os.path.lexists(value) or not _MIXED.search(value)
 
 
 def patterns(expressions: Sequence[str]) -> tuple[re.Pattern[str], ...]:
@@ -79,9 +92,14 @@ def patterns(expressions: Sequence[str]) -> tuple[re.Pattern[str], ...]:
         try:
             pattern = re.compile(expression)
         except re.error as error:
-            raise UsageError(f"--redact-pattern {expression}: {error}") from error
+            raise UsageError(
+                f"--redact-pattern {expression}: {error}", hint="write a regular expression as Python's `re`"
+            ) from error
         if pattern.match(""):
-            raise UsageError(f"--redact-pattern {expression}: it matches the empty text")
+            raise UsageError(
+                f"--redact-pattern {expression}: it matches the empty text",
+                hint="write what has to be there, such as acme_[0-9a-f]{32}",
+            )
         found.append(pattern)
     return tuple(found)
 

@@ -1,6 +1,7 @@
 """Secrets are named by place and rule, never by their text."""
 
 import json
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -48,6 +49,28 @@ def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
     for data in (as_text, as_json):
         (seen,) = find_secrets([("s.json", data)], wanted=Wanted(secrets))
         assert seen.rule == "the value of $SERVICE_TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_one"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEK3Y", True),
+        ("SIGNING_KEY", "/home/somebody/signing/key", False),
+        ("HTTP_AUTHORIZATION", "Digest 0123456789abcdef", True),
+        ("GIT_AUTHOR_EMAIL", "somebody.with.a.name@example", False),
+        ("KEYBOARD_LAYOUT", "a very long layout of keys", False),
+        ("NPM_AUTH", "0123456789abcdef", True),
+    ],
+)
+def test_a_variable_is_told_from_an_innocent_one_with_such_a_name(
+    name: str, value: str, is_one: bool
+) -> None:
+    assert (name in host_secrets({name: value})) is is_one
+
+
+def test_the_name_of_a_file_that_is_there_is_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "0123456789").touch()
+    assert host_secrets({"API_KEY_FILE": str(tmp_path / "0123456789")}) == {}
 
 
 SPELLED = 'a "quoted" secrét/with + all'
