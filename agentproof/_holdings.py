@@ -26,7 +26,14 @@ def checkout_tree(text: str) -> Tree:
     """
     directory, at, revision = text.rpartition("@")
     if not at or revision.endswith("/") or not Path(directory).is_dir():
-        return directory_tree(Path(text))
+        if not Path(text).is_dir():
+            raise UsageError(f"--source {text}: no such directory", hint="give a checkout: DIR or DIR@REV")
+        tree = directory_tree(Path(text))
+        if not any(path.endswith(".py") for path in tree.paths):
+            raise UsageError(
+                f"--source {text}: there is no Python file in it", hint="give a checkout: DIR or DIR@REV"
+            )
+        return tree
     if Path(text).is_dir():
         # Whoever can add a directory to a checkout must not take the place of a revision.
         raise UsageError(
@@ -79,11 +86,22 @@ def _site_packages(python: str) -> Path:
         if len(found) == 1:
             return found[0]
         raise CannotDoError(f"{environment} has {len(found)} site-packages directories")
+    hint = "name a python, or a virtual environment"
     if not path.is_file():
-        raise UsageError(f"{python}: no such interpreter", hint="name a python, or a virtual environment")
-    command = [str(path), "-I", "-S", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+        raise UsageError(f"--installed {python}: no such interpreter", hint=hint)
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"--installed {python}: no interpreter", hint=hint)
+    command = [
+        str(path.absolute()),
+        "-I",
+        "-S",
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('purelib'))",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_SECONDS, env={})
     except (OSError, subprocess.SubprocessError) as error:
-        raise CannotDoError(f"{python} does not say where its packages are: {error}") from error
+        raise CannotDoError(
+            f"--installed {python} does not say where its packages are: {error}", hint=hint
+        ) from error
     return Path(done.stdout.strip())

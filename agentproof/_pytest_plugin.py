@@ -56,10 +56,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "agentproof: record this test, rather than every one, with --agentproof-record-failures."
     )
+    _hold_target(config.getoption("--agentproof-target"))
     directory: Path | None = config.getoption("--agentproof-record-failures")
     # A worker of pytest-xdist reports to the process that started it, which records.
     if directory is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Failures(directory, config), "agentproof-failures")
+
+
+def _hold_target(target: str | None) -> None:
+    """Once for the session, and not as a failure of every bundle."""
+    if target is None or target == "installed":
+        return
+    from ._targets import parse_target
+    from .errors import UsageError
+
+    try:
+        parse_target(target)
+    except UsageError as error:
+        text = error.message.replace("--with", "--agentproof-target")
+        raise pytest.UsageError(f"{text}; next: {error.hint}, or installed") from error
 
 
 @pytest.fixture(name="agentproof")

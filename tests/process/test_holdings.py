@@ -132,3 +132,16 @@ def test_an_interpreter_without_an_environment_says_where_its_packages_are() -> 
 def test_an_interpreter_that_is_not_there_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no such interpreter"):
         installed_tree("python-that-is-not-there")
+
+
+def test_a_file_that_is_no_interpreter_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("1\n")
+    with pytest.raises(UsageError, match=r"--installed .*data\.txt: no interpreter"):
+        installed_tree(str(tmp_path / "data.txt"))
+
+
+@pytest.mark.parametrize(("name", "words"), [("nowhere", "no such directory"), ("empty", "no Python file")])
+def test_a_directory_that_is_no_checkout_is_a_usage_error(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=f"--source .*{words}"):
+        checkout_tree(str(tmp_path / name))

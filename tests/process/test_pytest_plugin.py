@@ -47,6 +47,15 @@ def record_as(monkeypatch: pytest.MonkeyPatch, bundle: Bundle | Exception) -> li
     return asked
 
 
+@pytest.mark.parametrize("target", ["nonsense", "dist/nowhere.whl", "openai-agents"])
+def test_a_target_that_makes_no_sense_ends_the_session_once(pytester: pytest.Pytester, target: str) -> None:
+    a_store(pytester.path)
+    done = pytester.runpytest_inprocess(*LOADED, "--agentproof-target", target, "bundles")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"ERROR: --agentproof-target {target}: *; next: *"])
+    assert "bundles" not in done.stdout.str()
+
+
 def test_a_violation_on_the_target_fails_in_the_words_of_its_claims(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
