@@ -1,5 +1,6 @@
 """`agentproof doctor`."""
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -139,6 +140,10 @@ def _cache_found() -> Iterator[_Finding]:
     wheels = sum(item.kind == "wheel" for item in items)
     megabytes = sum(item.size for item in items) / 1e6
     existing = next(each for each in (root, *root.parents) if each.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        fix = "set AGENTPROOF_CACHE_DIR to a directory that you may write to"
+        yield False, "cache", f"{root} cannot be written to", fix
+        return
     free = shutil.disk_usage(existing).free / 1e9
     yield (
         free > 1,

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from ..judge import explain_reason
-from ..models.events import Event, ModelCalled, RunEnded, ScriptEnded
+from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
 from ..store import short
 from ._bug import describe_bug
 from ._items import describe_failure
@@ -173,6 +173,15 @@ def _failed_tests(story: Story) -> Iterator[str]:
         yield f"- and {len(failed) - _MAX_TESTS} more"
 
 
+def _without(story: Story) -> str:
+    """What every recording is made without, and whether this script did with that."""
+    for event in _events(story):
+        asked = isinstance(event, NetworkRefused) and not event.loopback
+        if asked or (isinstance(event, ScriptEnded) and event.error is not None):
+            return "It was recorded without API keys and without network."
+    return "It needs no API key and no network."
+
+
 def _steps(story: Story, left: int) -> Iterator[str]:
     reproduction = story.manifest.reproduction
     target = story.manifest.target
@@ -184,7 +193,7 @@ def _steps(story: Story, left: int) -> Iterator[str]:
     what = f"{code(reproduction.entry)}{f' with arguments{arguments}' if arguments else ''}"
     if reproduction.tests:
         what = code(command(reproduction.tests), limit=1000)
-    yield f"Run {what} with {', '.join(map(code, installed))} installed. It needs no API key and no network."
+    yield f"Run {what} with {', '.join(map(code, installed))} installed. {_without(story)}"
     yield ""
     source = story.bundle.members[reproduction.entry].decode("utf-8", "replace")
     if reproduction.tests and length(source) > _MAX_TEST_FILE:

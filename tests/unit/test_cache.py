@@ -87,7 +87,7 @@ def test_pruning_says_what_stays_and_why(store: WheelStore, monkeypatch: pytest.
     _add(store, "2.0", hours=0.5)
     said = CliRunner().invoke(cli, ["cache", "prune", "--max-size", "0"]).output
     assert said.startswith("removed 1 item, ")
-    assert "(1 item more would go, but were used within the last hour)" in said
+    assert "(too much by 1 item, used within the last hour)" in said
 
 
 def test_pruning_removes_the_least_recently_used_until_the_rest_fits(store: WheelStore) -> None:

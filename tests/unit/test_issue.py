@@ -7,6 +7,7 @@ from markdown_it import MarkdownIt
 from agentproof.check import Reader, check_bundle
 from agentproof.report._bug import describe_bug
 from agentproof.report._story import Story, tell
+from agentproof.report.markdown import render_issue
 from tests.forge import REPORTER, Draft, draft, sources, trust_in
 from tests.hostile import EVIL
 
@@ -92,3 +93,15 @@ def test_all_steps_of_a_long_story_are_folded_and_stay_text() -> None:
     whole = [token.content for token in tokens if token.type == "fence"][-1]
     assert whole.startswith("   1   the script reproduction.py begins\n")
     assert len(whole) < 13_000
+
+
+def test_only_a_script_that_asked_for_neither_needs_no_network_and_no_key() -> None:
+    refused = {"after": [1], "kind": "network.refused", "operation": "socket.connect"}
+    said = {
+        None: "It needs no API key and no network.",
+        True: "It needs no API key and no network.",
+        False: "It was recorded without API keys and without network.",
+    }
+    for loopback, words in said.items():
+        events = [] if loopback is None else [{**refused, "loopback": loopback}]
+        assert words in render_issue(story_of(with_events(events)), attachment="x.zip")
