@@ -4,6 +4,7 @@ Everything here is pure. `build_rows` is the one place where verdicts of two tar
 check of a comparison (`_checks._comparisons`) calls it on the bundles inside and compares what comes out.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -37,6 +38,7 @@ _TELLING: Final[tuple[About, ...]] = (
     "order",
 )
 """What is told first: what ran and how it ended, before what follows from it."""
+_RELEASE: Final = re.compile(r"\d+(?:\.\d+)*")
 BUNDLES: Final = "bundles/"
 
 
@@ -197,6 +199,15 @@ def _differences(first: _Cell, other: _Cell) -> list[TraceDifference]:
         for place, each in enumerate(compare_traces(mine[mode], first.state, theirs[mode], other.state))
     ]
     return [each for *_, each in sorted(ranked, key=lambda entry: entry[:3])]
+
+
+def is_older(cell: Cell, first: Cell) -> bool:
+    """Whether a cell is on a release before the one that it is compared with: it regressed from nothing."""
+    releases = [_RELEASE.fullmatch(each.target) for each in (cell, first)]
+    if None in releases:
+        return False
+    one, other = ([int(part) for part in each.target.split(".")] for each in (cell, first))
+    return one < other
 
 
 def outcome(before: Judgement, after: Judgement) -> Outcome:

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from ._bisection import Bisected, Point
+from ._comparison import is_older
 from ._render import json_line, printable, render_judgement
 from .judge import explain_reason
 from .matrix import Finished
 from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
 from .replay import Replayed
-from .report._outcomes import CHANGES, WORDS, targets_of, words_of
+from .report._outcomes import CHANGES, targets_of, words_of
 from .store import bundle_id
 
 _LABEL = 12
@@ -151,9 +152,9 @@ _VERDICTS: dict[str, dict[str, Any]] = {  # Any: click's styles
 }
 
 
-def cell_words(cell: Cell) -> tuple[str, dict[str, Any]]:  # Any: click's styles
-    """A cell in two words at most, with its colour; the first cell of a row is a plain verdict."""
-    words = words_of(cell)
+def cell_words(cell: Cell, row: Row) -> tuple[str, dict[str, Any]]:  # Any: click's styles
+    """A cell in two words at most, with its colour."""
+    words = words_of(cell, row)
     return words, _VERDICTS[words] if words in _VERDICTS else _OUTCOMES[cell.outcome]
 
 
@@ -171,7 +172,7 @@ def render_table(rows: Iterable[Row]) -> Iterator[str]:
             if cell is None:
                 line.append(("\N{EN DASH}", plain))
                 continue
-            text, style = cell_words(cell)
+            text, style = cell_words(cell, row)
             line.append((text, {**style, "underline": True} if cell is row.cells[0] else style))
         table.append(line)
     yield from columns(table)
@@ -196,24 +197,25 @@ def render_comparison(comparison: Comparison, *, verbose: bool = False) -> Itera
             if cell.outcome == "still_holds" and not verbose:
                 passed += 1
                 continue
-            told.setdefault((cell.outcome, *_without_events(_cell_lines(cell, verbose))), []).append(cell)
+            words = cell_words(cell, row)[0]
+            told.setdefault((words, *_without_events(_cell_lines(cell, row, verbose))), []).append(cell)
         for cells in told.values():
             yield ""
             targets = ", ".join(cell.target for cell in cells)
             heading = printable(f"{row.reproduction}: {base.target} → {targets}")
-            outcome = click.style(WORDS[cells[0].outcome], **_OUTCOMES[cells[0].outcome])
-            yield f"{click.style(heading, bold=True)}  {outcome}"
-            yield from _cell_lines(cells[0], verbose)
+            words, style = cell_words(cells[0], row)
+            yield f"{click.style(heading, bold=True)}  {click.style(words, **style)}"
+            yield from _cell_lines(cells[0], row, verbose)
     if passed:
         yield ""
         yield f"  {passed} still hold; --verbose tells what changed in their traces"
 
 
-def _cell_lines(cell: Cell, verbose: bool) -> Iterator[str]:
+def _cell_lines(cell: Cell, row: Row, verbose: bool) -> Iterator[str]:
     yield from _why(cell)
     if cell.outcome == "inconclusive" and not verbose:
         return  # a script that did not do what it is to show differs in everything
-    yield from _claim_lines(cell, verbose=verbose)
+    yield from _claim_lines(cell, older=is_older(cell, row.cells[0]), verbose=verbose)
     yield from render_differences(
         cell.differences, limit=None if verbose else _FEW, more=cell.more or 0, alike=not verbose
     )
@@ -233,7 +235,7 @@ def _why(cell: Cell) -> Iterator[str]:
             yield f"  {'':<{_LABEL}}the script ended by {printable(cell.recorded.ended)}"
 
 
-def _claim_lines(cell: Cell, *, verbose: bool) -> Iterator[str]:
+def _claim_lines(cell: Cell, *, older: bool, verbose: bool) -> Iterator[str]:
     grouped: dict[tuple[str, str, str], list[str]] = {}
     for change in cell.claims:
         before, after = (_status(side) for side in (change.before, change.after))
@@ -244,7 +246,9 @@ def _claim_lines(cell: Cell, *, verbose: bool) -> Iterator[str]:
             others[after] = others.get(after, 0) + 1
             continue
         where = "" if modes == ["both"] or len(modes) == 2 else f"  ({modes[0]})"
-        became = f"still {after}" if before == after else f"{before} → {after}"
+        became = f"{before} → {after}"
+        if before == after:
+            became = f"{after} there too" if older else f"still {after}"
         yield f"  {'claim':<{_LABEL}}{printable(name)}: {became}{where}"
     for after, count in sorted(others.items()):
         yield f"  {'':<{_LABEL}}{count} other claims {_BECAME[after]}"

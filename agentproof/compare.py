@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from . import _scratch, signing
-from ._comparison import Attempt, Series, pack
+from ._comparison import Attempt, Series, is_older, pack
 from ._files import write_atomic
 from ._isolation import _runner
 from ._observe import Story
@@ -249,12 +249,15 @@ Expected = Literal["fixed", "holds"]
 def exit_code(rows: Sequence[Row], *, expect: Expected | None = None, all_asked: bool = False) -> Exit:
     """1 where something regressed or is not as expected, 4 where something could not be recorded.
 
+    What an older release than the baseline violates did not regress.
     What the others are compared with is not expected to be anything, unless it is all that there is
     (the target that was asked for is the recording's own) or `all_asked` (a matrix, whose first target
     is one of those asked for); then its own verdict answers.
     """
     cells = [cell for row in rows for cell in row.cells]
-    if any(cell.outcome == "regressed" for cell in cells):
+    if any(
+        cell.outcome == "regressed" and not is_older(cell, row.cells[0]) for row in rows for cell in row.cells
+    ):
         return Exit.NO
     if expect is not None and not all(_is_as_expected(row, expect, all_asked=all_asked) for row in rows):
         return Exit.NO

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from .._comparison import is_older
 from ..models.comparison import Cell, Row
 
 WORDS = {
@@ -14,13 +15,23 @@ WORDS = {
     "unobservable": "unobservable",
     "not_recorded": "not recorded",
 }
+OLDER = {
+    "fixed": "holds",
+    "regressed": "violated",
+    "still_violated": "violated",
+    "still_holds": "holds",
+}
+"""For a release that is older than the one that it is compared with: nothing became of anything there."""
 CHANGES = {"gone": "no longer:", "new": "new:", "changed": "changed:", "moved": "moved:"}
 """What a difference between two traces is called."""
 
 
-def words_of(cell: Cell) -> str:
-    """Its outcome; the first cell of a row is a plain verdict, and so is one that has nothing to compare."""
+def words_of(cell: Cell, row: Row) -> str:
+    """Its outcome. What has nothing to compare is a plain verdict: the first cell of a row, older releases,
+    all cells where the first one is inconclusive."""
     recorded = cell.recorded
+    if cell.outcome in OLDER and is_older(cell, row.cells[0]):
+        return OLDER[cell.outcome]
     if recorded is not None and cell.outcome == "baseline":
         return recorded.verdict
     if recorded is not None and cell.outcome == "inconclusive" and recorded.verdict != "inconclusive":

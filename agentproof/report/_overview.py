@@ -121,7 +121,7 @@ def _cells(section: Section) -> Iterator[tuple[str, tuple[str, str]]]:
     for cell in reversed(
         row.cells
     ):  # the first of two that have one name is what the others are compared with
-        words = words_of(cell)
+        words = words_of(cell, row)
         look = cell.recorded.verdict if cell.recorded is not None and cell.outcome == "baseline" else ""
         yield cell.target, (words, look or _LOOKS[cell.outcome])
 

@@ -113,10 +113,10 @@ def _outcome(row: Row, target: str) -> str:
     cell = next((cell for cell in row.cells if cell.target == target), None)
     if cell is None:
         return "\N{EN DASH}"
-    words = _outcomes.words_of(cell)
+    words = _outcomes.words_of(cell, row)
     if cell is row.cells[0]:
         return f"<ins>{words}</ins>"
-    return f"**{words}**" if cell.outcome == "regressed" else words
+    return f"**{words}**" if words == _outcomes.WORDS["regressed"] else words
 
 
 def _changed(row: Row, cell: Cell) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _changed(row: Row, cell: Cell) -> Iterator[str]:
     if not told:
         return
     base = "" if cell is row.cells[0] else f"{code(row.cells[0].target)} → "
-    yield f"- {code(row.reproduction)}, {base}{code(cell.target)}: {_outcomes.words_of(cell)}"
+    yield f"- {code(row.reproduction)}, {base}{code(cell.target)}: {_outcomes.words_of(cell, row)}"
     yield from (f"  - {text}" for text in told)
 
 

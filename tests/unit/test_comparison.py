@@ -380,6 +380,37 @@ def test_a_gate_answers_for_every_target_that_was_asked_for(
     assert exit_code([_row_of(*verdicts)], expect=expect, all_asked=all_asked) is code
 
 
+def test_an_older_release_did_not_regress_and_has_a_verdict_of_its_own() -> None:
+    newest, older = _row_of("holds", "violated").cells
+    row = Row(
+        reproduction="case",
+        cells=(
+            newest.model_copy(update={"target": "0.24.0"}),
+            older.model_copy(update={"target": "0.9.0"}),
+            older.model_copy(update={"target": "0.24.1"}),
+        ),
+    )
+    _, line = (click.unstyle(line) for line in render_table([row]))
+    assert line.split() == ["case", "violated", "holds", "REGRESSED"]
+    assert exit_code([row.model_copy(update={"cells": row.cells[:2]})]) is Exit.YES
+    assert exit_code([row]) is Exit.NO
+    # A build is not known to be older than a release.
+    built = older.model_copy(update={"target": "0.9.0@0123456789"})
+    assert exit_code([row.model_copy(update={"cells": (row.cells[0], built)})]) is Exit.NO
+
+
+def test_what_an_older_release_violates_too_is_not_told_as_if_it_came_after() -> None:
+    (row,) = build_rows([Series("case", (Attempt("0.24.0", VIOLATED), Attempt("0.9.0", VIOLATED)))])
+    first, other = (
+        cell.model_copy(update={"target": target})
+        for cell, target in zip(row.cells, ("0.24.0", "0.9.0"), strict=True)
+    )
+    comparison = _packed()[0].model_copy(update={"rows": (row.model_copy(update={"cells": (first, other)}),)})
+    told = [click.unstyle(line) for line in render_comparison(comparison)]
+    assert "case: 0.24.0 → 0.9.0  violated" in told
+    assert "  claim       approval-respected: violated there too" in told
+
+
 def test_another_comparison_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     comparison, bundle = _packed()
