@@ -1,15 +1,15 @@
 """Where the jobs of a matrix run: processes of this machine, or a dask.distributed cluster."""
 
 import logging
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from ._processes import Processes
 from .errors import CannotDoError
 
 _MEMORY_OF_A_JOB: Final = 2**30
@@ -30,14 +30,7 @@ def processes(count: int | None) -> Iterator[Pool]:
     """Worker processes of this machine; None: one for each processor, as far as memory goes."""
     workers = count or max(1, min(_processors(), _available_memory() // _MEMORY_OF_A_JOB))
 
-    def make() -> Executor:
-        # Started anew, not forked: the parent has threads by then. A worker that recorded for long is
-        # replaced, so that whatever it holds on to goes.
-        return ProcessPoolExecutor(
-            workers, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=64
-        )
-
-    yield Pool(make, workers)
+    yield Pool(lambda: Processes(workers), workers)
 
 
 def _processors() -> int:

@@ -300,7 +300,7 @@ def run_matrix(
             if result.hint is not None and result.hint not in hints:
                 hints.add(result.hint)
                 story.done("next", result.hint)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         story.done("stopped", f"{len(places)} of {len(jobs)} are done; the same command goes on from there")
         raise
     rows = tuple(_rows(jobs, places))

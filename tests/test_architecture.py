@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
         "_named",
         "_observe",
         "_place",
+        "_processes",
         "_results",
         "_signer",
         "_subjects",
