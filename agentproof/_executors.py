@@ -2,12 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from ._processes import Processes
 from .errors import CannotDoError
@@ -15,6 +17,8 @@ from .errors import CannotDoError
 _MEMORY_OF_A_JOB: Final = 2**30
 """What one recording takes at most in practice: two repeats, two modes, and the worker itself."""
 _LOSSES: Final = 3
+_REPEATS: Final = 2
+"""Processes that a recording keeps busy at a time, where its repeats run side by side."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class Pool:
 
     make: Callable[[], Executor]
     workers: int
+    fills: bool = False
+    """Whether recordings that run their repeats side by side would be more than the processors can take."""
 
 
 @contextmanager
@@ -30,7 +36,15 @@ def processes(count: int | None) -> Iterator[Pool]:
     """Worker processes of this machine; None: one for each processor, as far as memory goes."""
     workers = count or max(1, min(_processors(), _available_memory() // _MEMORY_OF_A_JOB))
 
-    yield Pool(lambda: Processes(workers), workers)
+    yield Pool(lambda: Processes(workers), workers, fills=_fill(workers, _processors()))
+
+
+def _fill(jobs: int, processors: int) -> bool:
+    """Whether so many recordings at a time leave no processor for a second repeat of each.
+
+    One alone runs its repeats side by side wherever it is: nothing else waits for a processor.
+    """
+    return jobs > 1 and jobs * _REPEATS > processors
 
 
 def _processors() -> int:
@@ -72,10 +86,28 @@ def cluster(address: str) -> Iterator[Pool]:
                 f"no dask cluster at {address}: {error}", hint="start one: `dask scheduler`, `dask worker`"
             ) from error
         with client:
-            workers = sum(client.nthreads().values())
+            threads: dict[str, int] = client.nthreads()
+            workers = sum(threads.values())
             if not workers:
                 raise CannotDoError(f"the dask cluster at {address} has no workers", hint="`dask worker`")
-            yield Pool(lambda: _OnCluster(client, address, distributed.scheduler.KilledWorker), workers)
+            yield Pool(
+                lambda: _OnCluster(client, address, distributed.scheduler.KilledWorker),
+                workers,
+                fills=_fill_a_host(threads, client.run(_processors)),
+            )
+
+
+def _fill_a_host(threads: Mapping[str, int], processors: Mapping[str, int]) -> bool:
+    """The same for a cluster, by its workers' addresses; those of one host share its processors."""
+    jobs: Counter[str] = Counter()
+    least: dict[str, int] = {}
+    for worker, count in threads.items():
+        host = urlsplit(worker).hostname or worker
+        jobs[host] += count
+        # One that joined or left meanwhile has not said how many it may use.
+        here = processors.get(worker, 1)
+        least[host] = min(here, least.get(host, here))
+    return any(_fill(count, least[host]) for host, count in jobs.items())
 
 
 @contextmanager

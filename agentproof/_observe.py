@@ -86,6 +86,8 @@ class Conditions:
     redact_patterns: tuple[str, ...] = ()
     """More of what counts as a secret, as regular expressions."""
     limits: _runner.Limits = field(default_factory=_runner.Limits)
+    side_by_side: bool = True
+    """Whether repeats run at the same time. What is recorded does not depend on it, nor is kept under it."""
 
 
 def read_reproduction(
@@ -154,6 +156,7 @@ def observe(
                 isolation=isolation,
                 limits=conditions.limits,
                 repeats=conditions.repeats,
+                side_by_side=conditions.side_by_side,
                 progress=story.working,
             )
             seconds = time.monotonic() - started

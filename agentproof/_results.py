@@ -91,7 +91,9 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "python": str(lock.python.path),
         "isolation": [choice.level, choice.landlock],
         "conditions": {
-            name: str(part) for name, part in asdict(conditions).items() if name != "require_isolation"
+            name: str(part)
+            for name, part in asdict(conditions).items()
+            if name not in ("require_isolation", "side_by_side")
         },
     }
     return _sha256(encode(document))

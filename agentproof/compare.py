@@ -47,6 +47,8 @@ class Options:
     limits: _runner.Limits = field(default_factory=_runner.Limits)
     extra: tuple[str, ...] = ()
     """Further requirements."""
+    side_by_side: bool = True
+    """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
 
     def request(
         self,
@@ -71,6 +73,7 @@ class Options:
             allow_sdk_changes=self.allow_sdk_changes,
             repeats=self.repeats,
             limits=self.limits,
+            side_by_side=self.side_by_side,
         )
 
 

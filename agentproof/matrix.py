@@ -365,7 +365,7 @@ def _digest(job: Job) -> Sha256:
         "agentproof": own_sources(),
         "files": {name: sha256(data) for name, data in job.files.items()},
         "called": [job.entry, *job.arguments, "--", *job.tests],
-        "options": {name: str(part) for name, part in asdict(job.options).items()},
+        "options": {name: str(part) for name, part in asdict(job.options).items() if name != "side_by_side"},
         "requirement": job.requirement,
         "wheel": sha256(job.wheel[1]) if job.wheel is not None else None,
         "origin": job.origin.to_shape() if job.origin is not None else None,

@@ -74,6 +74,8 @@ class Request:
     redact: bool = False
     redact_patterns: tuple[str, ...] = ()
     limits: _runner.Limits = field(default_factory=_runner.Limits)
+    side_by_side: bool = True
+    """Whether the repeats run at the same time; see `Conditions`."""
 
     @property
     def conditions(self) -> Conditions:
@@ -85,6 +87,7 @@ class Request:
             redact=self.redact,
             redact_patterns=self.redact_patterns,
             limits=self.limits,
+            side_by_side=self.side_by_side,
         )
 
     def read(self) -> Reproduction:

@@ -1,7 +1,9 @@
-"""Run a reproduction under the recorder, several times side by side, and bring back what it wrote.
+"""Run a reproduction under the recorder, several times, and bring back what it wrote.
 
 Rules:
-1. A repeat is one process (two when the recorder could not fork), each under its own launcher.
+1. A repeat is one process (two when the recorder could not fork), each under its own launcher. Repeats
+   run side by side, or one after the other where the processors have other recordings to work on; what
+   comes back is the same, and each has the whole time to itself.
 2. A child gets an environment built from nothing, data by file, no standard input, bounded time,
    memory, processes, files and output.
 3. Whatever happens here (an exception, Ctrl-C, a signal, kill -9), every process of a run is ended
@@ -102,11 +104,12 @@ def run_recordings(
     isolation: Choice,
     limits: Limits | None = None,
     repeats: int = 2,
+    side_by_side: bool = True,
     modes: Sequence[Mode] = MODES,
     progress: Callable[[str], None] = lambda _: None,
     recorder: bytes | None = None,
 ) -> Run:
-    """Run the script `repeats` times side by side, each in all `modes`.
+    """Run the script `repeats` times, each in all `modes`.
 
     A mode is absent from a repeat where the script ended before it imported the SDK: then there is
     nothing to stream, and only the first of `modes` is there.
@@ -137,9 +140,9 @@ def run_recordings(
             archive=archive,
         )
         with launch:
-            for _ in range(repeats):
-                launch.begin(tuple(modes))
-            watch(launch.launched, limits=limits, progress=progress, split=launch.begin_rest)
+            for count in [repeats] if side_by_side else [1] * repeats:
+                begun = [launch.begin(tuple(modes)) for _ in range(count)]
+                watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
         return Run(
             repeats=tuple(launch.read_back()),
             isolation=isolation.recorded(user=launch.user_word),
@@ -197,7 +200,7 @@ class _Launch:
             # A launcher that was killed took its init with it, but nobody waited for the rest.
             end_processes(str(self.base))
 
-    def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> None:
+    def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> Launched:
         """Start one process of the recorder for `modes`."""
         number = len(self.launched) + 1
         home = self.base / str(number)
@@ -238,10 +241,11 @@ class _Launch:
         )
         self.launched.append(launched)
         self._stack.callback(launched.end)
+        return launched
 
-    def begin_rest(self, launched: Launched) -> None:
+    def begin_rest(self, launched: Launched) -> Launched:
         """Start another process for the modes that the recorder could not fork."""
-        self.begin(launched.modes[1:], repeat=launched.repeat)
+        return self.begin(launched.modes[1:], repeat=launched.repeat)
 
     def _plan(self, control: Path, modes: tuple[Mode, ...], work: Mapping[Mode, Path]) -> dict[str, object]:
         return {

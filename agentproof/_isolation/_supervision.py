@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,29 +118,29 @@ class Launched:
 
 
 def watch(
-    launched: list[Launched],
+    launched: Iterable[Launched],
     *,
     limits: Limits,
     progress: Callable[[str], None],
-    split: Callable[[Launched], None],
+    split: Callable[[Launched], Launched],
 ) -> None:
     """Wait until every launcher has reported, holding each to the limits.
 
-    `split` starts another process for one whose recorder could not fork, and appends it to `launched`.
+    `split` starts another process for one whose recorder could not fork; it is waited for as well.
     """
     told = 0
     running = list(launched)
-    known = len(launched)
+    undivided = [each for each in running if len(each.modes) > 1]
     while running:
         ready = _ready(running)
         running = [each for each in running if each.fileno() not in ready or each.hear()]
         # One that has just ended is looked at too: it may have said in the end that it did not fork.
-        for each in list(launched):
-            if not each.is_split and len(each.modes) > 1 and os.path.lexists(each.control / "unforked.json"):
-                each.is_split = True
-                split(each)
-        running += launched[known:]
-        known = len(launched)
+        for each in [each for each in undivided if os.path.lexists(each.control / "unforked.json")]:
+            undivided.remove(each)
+            each.is_split = True
+            other = split(each)
+            running.append(other)
+            undivided += [other] if len(other.modes) > 1 else []
         for each in running:
             _hold(each, limits)
         longest = int(max((each.seconds for each in running), default=0))

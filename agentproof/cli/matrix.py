@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,7 @@ def matrix(
         _executors.cluster(dask) if dask else _executors.processes(jobs) as pool,
         _render.TerminalStory(quiet=quiet) as story,
     ):
+        options = replace(options, side_by_side=not pool.fills)
         work = recording.jobs_of(subjects, chosen, pythons or (None,), options=options, story=story)
         finished = recording.run_matrix(
             work, make_executor=pool.make, workers=pool.workers, output=output, key=signer, story=story

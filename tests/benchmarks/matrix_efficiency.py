@@ -83,7 +83,7 @@ def _pass(base: Path, workers: int, *, say: str) -> matrix.Finished | None:
                 [subject for script in scripts for subject in find_subjects(script)],
                 [parse_target(target) for target in TARGETS],
                 [None],
-                options=compare.Options(),
+                options=compare.Options(side_by_side=not pool.fills),
                 story=_Quiet(),
             ),
             make_executor=pool.make,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentproof import matrix
+from agentproof import _executors, matrix
 from agentproof._subjects import Subject
 from agentproof._targets import parse_target
 from agentproof.compare import Options
@@ -178,6 +178,43 @@ def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp
     assert again.handed_out == ["two 0.20.0", "two 0.21.0"]
     run(work, tmp_path / "calm", Inline(), Story())
     assert _files(tmp_path / "rough") == _files(tmp_path / "calm")
+
+
+def test_how_repeats_were_run_is_no_part_of_what_was_recorded() -> None:
+    (job,) = jobs("one", targets=("0.20.0",))
+    at_once, in_turn = (
+        replace(job, options=Options(side_by_side=side_by_side)) for side_by_side in (True, False)
+    )
+    assert matrix._digest(at_once) == matrix._digest(in_turn)
+    assert matrix._digest(replace(job, options=Options(repeats=3))) != matrix._digest(job)
+
+
+@pytest.mark.parametrize(
+    ("count", "processors", "fills"),
+    [(1, 1, False), (1, 2, False), (2, 2, True), (2, 4, False), (3, 4, True)],
+)
+def test_a_pool_knows_whether_its_recordings_fill_the_processors(
+    count: int, processors: int, fills: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_executors, "_processors", lambda: processors)
+    with _executors.processes(count) as pool:
+        assert pool.fills is fills
+
+
+@pytest.mark.parametrize(
+    ("threads", "processors", "fills"),
+    [
+        ({"tcp://a:1": 1, "tcp://b:1": 1}, {"tcp://a:1": 2, "tcp://b:1": 2}, False),
+        ({"tcp://a:1": 1, "tcp://a:2": 1}, {"tcp://a:1": 2, "tcp://a:2": 2}, True),
+        ({"tcp://a:1": 2, "tcp://b:1": 1}, {"tcp://a:1": 2, "tcp://b:1": 8}, True),
+        ({"tcp://a:1": 2, "tcp://b:1": 1}, {"tcp://a:1": 4, "tcp://b:1": 1}, False),
+        ({"tcp://a:1": 2}, {}, True),
+    ],
+)
+def test_a_cluster_knows_whether_recordings_fill_one_of_its_hosts(
+    threads: dict[str, int], processors: dict[str, int], fills: bool
+) -> None:
+    assert _executors._fill_a_host(threads, processors) is fills
 
 
 @pytest.mark.usefixtures("recordings")

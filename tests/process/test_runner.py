@@ -17,6 +17,7 @@ from agentproof._isolation._levels import Choice
 from agentproof._observe import read_reproduction
 from agentproof.errors import RecorderError, UsageError
 from agentproof.models.manifest import Conduct
+from agentproof.models.trace import Mode
 from tests.sandboxed import Environment, make_environment, run_script, standin
 
 if os.name != "posix":
@@ -105,6 +106,64 @@ def test_both_modes_of_both_repeats_come_back_from_one_process_each(
     where = [each.stdout.data for repeat in run.repeats for each in repeat.values()]
     assert len(set(where)) == 4
     assert all(each.unforked is None for repeat in run.repeats for each in repeat.values())
+
+
+_TIMED = """# standin: fork
+import json, os, time
+repeat = os.getcwd().split(os.sep)[-3]
+started = time.monotonic()
+time.sleep(600 if repeat == "1" and HANGS else 1)
+print(json.dumps([started, time.monotonic()]))
+"""
+
+
+def _times(repeat: dict[Mode, _readback.RawRecording]) -> list[list[float]]:
+    return [json.loads(each.stdout.data) for each in repeat.values()]
+
+
+def test_repeats_run_side_by_side_or_one_after_the_other(environment: Environment, tmp_path: Path) -> None:
+    source = _TIMED.replace("HANGS", "False")
+    for side_by_side in (True, False):
+        run = run_script(
+            source,
+            environment,
+            tmp_path,
+            repeats=2,
+            side_by_side=side_by_side,
+            modes=("as-written", "streamed"),
+        )
+        assert [list(repeat) for repeat in run.repeats] == [["as-written", "streamed"]] * 2
+        first, second = map(_times, run.repeats)
+        ended, begun = max(end for _, end in first), min(start for start, _ in second)
+        assert (begun > ended) is not side_by_side
+
+
+def test_a_repeat_that_never_ends_takes_nothing_of_the_next_ones_time(
+    environment: Environment, tmp_path: Path
+) -> None:
+    run = run_script(
+        _TIMED.replace("HANGS", "True"),
+        environment,
+        tmp_path,
+        repeats=2,
+        side_by_side=False,
+        modes=("as-written", "streamed"),
+        limits=_runner.Limits(seconds=5),
+    )
+    outcomes = [[each.outcome for each in repeat.values()] for repeat in run.repeats]
+    assert outcomes == [["timed_out", "timed_out"], ["ended", "ended"]]
+
+
+def test_what_could_not_be_forked_is_run_again_before_the_next_repeat(
+    environment: Environment, tmp_path: Path
+) -> None:
+    source = "# standin: unforked\nimport os\nprint(os.getcwd().split(os.sep)[-3])"
+    run = run_script(
+        source, environment, tmp_path, repeats=2, side_by_side=False, modes=("as-written", "streamed")
+    )
+    assert [list(repeat) for repeat in run.repeats] == [["as-written", "streamed"]] * 2
+    where = [each.stdout.data for repeat in run.repeats for each in repeat.values()]
+    assert where == [b"1\n", b"2\n", b"3\n", b"4\n"]
 
 
 def test_a_script_that_never_imports_the_sdk_has_one_mode(environment: Environment, tmp_path: Path) -> None:

@@ -12,7 +12,11 @@ import pytest
 import uv
 
 from agentproof._environment import _pythons, _wheels
+from agentproof._render import TerminalStory
 from agentproof.errors import CannotDoError
+from agentproof.record import Request, record
+from agentproof.signing import generate_key
+from agentproof.store import read_bundle
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -81,6 +85,16 @@ def test_another_directory_and_another_cache_give_the_same_bundle(
     done = agentproof("record", copied, "--output", again, "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["bundle_id"] == report["bundle_id"], done.stderr
     assert again.read_bytes() == archive.read_bytes()
+
+
+def test_repeats_one_after_the_other_give_the_same_bundle(recorded: tuple[Path, dict[str, Any]]) -> None:
+    archive, _ = recorded
+    request = Request(SCRIPT, side_by_side=False)
+    with TerminalStory(quiet=True) as story:
+        again = record(request, key=generate_key(), story=story)
+    before = read_bundle(archive)
+    assert again.bundle.manifest == before.manifest
+    assert again.bundle.members == before.members
 
 
 def test_every_supported_python_here_gives_the_same_evidence(

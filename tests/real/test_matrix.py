@@ -34,20 +34,25 @@ class Story:
         self.lines.append(f"{label} {text}")
 
 
-def _jobs() -> list[matrix.Job]:
+def _jobs(*, side_by_side: bool = True) -> list[matrix.Job]:
     return matrix.jobs_of(
         find_subjects(SCRIPT),
         [parse_target("0.20.0"), parse_target("0.21.0")],
         [None],
-        options=compare.Options(),
+        options=compare.Options(side_by_side=side_by_side),
         story=Story(),
     )
 
 
-def _run(pool: _executors.Pool, output: Path, key: signing.PrivateKey) -> Story:
+def _run(pool: _executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True) -> Story:
     story = Story()
     matrix.run_matrix(
-        _jobs(), make_executor=pool.make, workers=pool.workers, output=output, key=key, story=story
+        _jobs(side_by_side=side_by_side),
+        make_executor=pool.make,
+        workers=pool.workers,
+        output=output,
+        key=key,
+        story=story,
     )
     return story
 
@@ -106,7 +111,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(
     own_recordings("config")
     key = signing.generate_key()
     with _executors.processes(2) as pool:
-        _run(pool, tmp_path / "here", key)
+        _run(pool, tmp_path / "here", key, side_by_side=False)
     own_recordings("other")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
@@ -114,6 +119,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(
         reaper = Reaper(cluster)
         reaper.start()
         with _executors.cluster(cluster.scheduler_address) as pool:
+            assert pool.fills is (_executors._processors() < 2 * 2)
             _run(pool, tmp_path / "there", key)
         reaper.join(60)
     assert reaper.killed is not None

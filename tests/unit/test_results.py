@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 from agentproof._assemble import Assembled
-from agentproof._results import ResultStore
+from agentproof._environment import _pythons
+from agentproof._environment._lock import Lock
+from agentproof._isolation import _levels
+from agentproof._observe import Conditions, read_reproduction
+from agentproof._results import ResultStore, result_key
 from agentproof.models.manifest import Manifest
 from tests import forge
 
@@ -33,6 +37,19 @@ def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
         kept.bundle.members
     )
     assert not kept.bundle.attestations
+
+
+def test_a_key_depends_on_repeats_but_not_on_whether_they_ran_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_levels, "choose", lambda _: _levels.Choice("audit-hook", landlock=0))
+    (tmp_path / "script.py").write_text("print(1)\n")
+    script, manifest = read_reproduction(tmp_path / "script.py"), _recording().manifest
+    environment = manifest.environment
+    lock = Lock(_pythons.find(), environment.packages, manifest.target, environment.as_of)
+    key = result_key(lock, script, Conditions())
+    assert result_key(lock, script, Conditions(side_by_side=False)) == key
+    assert result_key(lock, script, Conditions(repeats=3)) != key
 
 
 def test_there_is_nothing_under_another_key(store: ResultStore) -> None:
