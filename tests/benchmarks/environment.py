@@ -1,6 +1,6 @@
 """What an environment costs: warm, cold, and beside `python -m venv` and pip for the same lock.
 
-    python tests/benchmarks/environment.py [openai-agents==0.20.0] [--python 3.12] [--cold]
+    python -m tests.benchmarks.environment [openai-agents==0.20.0] [--python 3.12] [--cold]
 
 `--cold` starts from an empty cache and needs the package index.
 """

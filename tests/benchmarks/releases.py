@@ -1,7 +1,7 @@
 """Lock, build and import releases of the SDK as of their own day; print a table in Markdown.
 
-    python tests/benchmarks/releases.py --python 3.12 --python 3.13 0.2.10 0.24.0
-    python tests/benchmarks/releases.py --python 3.12 --cases /path/to/cases
+    python -m tests.benchmarks.releases --python 3.12 --python 3.13 0.2.10 0.24.0
+    python -m tests.benchmarks.releases --python 3.12 --cases /path/to/cases
 
 Needs the package index, or a warm wheel store.
 """
