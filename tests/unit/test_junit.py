@@ -42,8 +42,8 @@ def report(*, trusting: bool = True, holds: bool = False) -> Report:
     return check_bundle(draft(holds=holds).seal(), reader=reader, label="x.agentproof.zip").report
 
 
-def test_a_violated_claim_is_a_failure_with_its_events_in_words() -> None:
-    root = parsed([check_suite(report())])
+def test_a_violated_claim_that_was_to_hold_is_a_failure_with_its_events_in_words() -> None:
+    root = parsed([check_suite(report(), expect="holds")])
     found = {
         case.attrib["name"]: failure.text or ""
         for case in root.iter("testcase")
@@ -56,6 +56,17 @@ def test_a_violated_claim_is_a_failure_with_its_events_in_words() -> None:
         '  /context/approvals/pay/approved/0: absent -> "call_1"',
         f"  events as-written {decided}, as-written {seen}",
     ]
+
+
+def test_bundles_of_a_bug_and_of_its_repair_are_both_sound_and_their_file_fails_as_little_as_the_check() -> (
+    None
+):
+    root = parsed([check_suite(each) for each in (report(), report(holds=True))])
+    assert {"failure", "error"}.isdisjoint(cases(root).values())
+    bug, _ = root.iter("testsuite")
+    said = next(case for case in bug if case.attrib.get("name") == "state-integrity (as-written)")
+    assert said[0].tag == "skipped"
+    assert said[0].attrib["message"] == "violated, as recorded: S2 changed while only S1 was decided"
 
 
 def test_a_violation_that_was_expected_is_no_failure() -> None:
