@@ -213,12 +213,25 @@ def check_request(request: Request, *, output: Path | None, from_checkout: bool 
         )
     _secrets.patterns(request.redact_patterns)
     _target.check_options(as_of=request.as_of, lock_file=request.lock_file, like=request.like)
+    for text in request.extra:
+        _hold_other(text)
     header = request.read().header
     if not from_checkout:
         _requirements(request, header)
     if request.wheel is not None:
         _refuse_other_project(request.wheel, request.origin)
     check_writable(script=request.script, root=request.root, output=output)
+
+
+def _hold_other(text: str) -> None:
+    """`--with` means a target in other commands."""
+    version = re.fullmatch(r"v?(\d[\w.]*)|latest", text)
+    named = None if version else _requirement(text, "--with")
+    if version or (named is not None and canonicalize_name(named.name) in TARGETS and named.specifier):
+        release = text if named is None else str(named.specifier).removeprefix("==")
+        raise UsageError(
+            f"--with {text}: what is recorded is named by --sdk", hint=f"--sdk {release}, without --with"
+        )
 
 
 def locked(request: Request, reproduction: Reproduction, story: Story) -> _lock.Lock:
@@ -337,7 +350,12 @@ def _requirement(text: str, where: str) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise UsageError(f"{where}: {text!r} is not a requirement: {error}") from error
+        # What packaging adds points at a column, on lines of its own.
+        why = str(error).partition("\n")[0]
+        raise UsageError(
+            f"{where}: {text!r} is not a requirement: {why}",
+            hint="write NAME, NAME==VERSION or NAME>=VERSION",
+        ) from error
 
 
 def _signed(assembled: Assembled, key: signing.PrivateKey) -> Recorded:
