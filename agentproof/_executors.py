@@ -93,7 +93,7 @@ def cluster(address: str) -> Iterator[Pool]:
             yield Pool(
                 lambda: _OnCluster(client, address, distributed.scheduler.KilledWorker),
                 workers,
-                fills=_fill_a_host(threads, client.run(_processors)),
+                fills=_fill_a_host(threads, client.run(_processors, on_error="ignore")),
             )
 
 
