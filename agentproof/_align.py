@@ -3,8 +3,8 @@
 Rules:
 1. What is compared are the facts of the evidence projection, each with its event: not raw events, so
    that recordings by different versions of agentproof compare.
-2. Facts are matched by what they are about: run (by agent, call and order of appearance), tool and
-   call id, state, and how often the same came before. Their place in the order is compared after.
+2. Facts are matched by what they are about: run and state (paired by `_pairs`), tool and call id, and how
+   often the same came before. Their place in the order is compared after.
 3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
    versions what counts are the decisions that it holds (`/context/…approvals`), by call.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ._pairs import pair_runs, pair_states
 from .models import _wire
 from .models._wire import Sha256
 from .models.comparison import About, TraceDifference
@@ -41,6 +42,8 @@ State = Callable[[Sha256], Any]  # Any: a state's JSON
 _LONGEST: Final = 300
 _DECISIONS: Final = re.compile(r"/context/\w*approvals(?:/|$)")
 _DECIDED: Final = ("approved", "rejected")
+_NEW: Final = "\0"
+"""Marks names of the second trace for what the first one has not."""
 _MOMENTS: Final = {
     "decision": "at a decision",
     "restore": "at a restore",
@@ -66,7 +69,10 @@ def compare_traces(
     before: Trace, before_state: State, after: Trace, after_state: State
 ) -> Iterator[TraceDifference]:
     """What the two traces do not share, in the order of the first one, then what is new in the second."""
-    mine, theirs = steps(before, before_state), steps(after, after_state)
+    runs = pair_runs(before, after)
+    namer = _Namer()
+    mine = steps(before, before_state, namer)
+    theirs = steps(after, after_state, _Namer(namer, runs, pair_states(before, after, runs)))
     shared = mine.keys() & theirs.keys()
     for key, step in mine.items():
         if key not in shared:
@@ -79,9 +85,8 @@ def compare_traces(
     yield from _moves(before.mode, mine, theirs)
 
 
-def steps(trace: Trace, state: State) -> dict[tuple[str, ...], Step]:
+def steps(trace: Trace, state: State, namer: "_Namer") -> dict[tuple[str, ...], Step]:
     """The facts of a trace by what they are about, in order."""
-    namer = _Namer()
     found: dict[tuple[str, ...], Step] = {}
     for event, fact in placed(trace, state):
         about, names, subject = namer.name(event, fact)
@@ -100,16 +105,32 @@ def steps(trace: Trace, state: State) -> dict[tuple[str, ...], Step]:
 
 
 class _Namer:
-    """Says what a fact is about, the same way in every recording."""
+    """Says what a fact is about, the same way in both recordings.
 
-    def __init__(self) -> None:
-        self._runs: dict[str, str] = {}
+    Of the second one, what has a partner in the first is called as that is. What has none keeps its own
+    number, and is told from what the first one calls so by a mark behind its name that nobody is shown.
+    """
+
+    def __init__(
+        self,
+        first: "_Namer | None" = None,
+        runs: Mapping[str, str] | None = None,
+        states: Mapping[str, str] | None = None,
+    ) -> None:
+        self.runs: dict[str, str] = {}
+        self.states: dict[str, str] = {}
+        self._first = first
+        self._run_of, self._state_of = runs or {}, states or {}
         self._seen: dict[str, int] = {}
 
-    def name(  # noqa: PLR0911 - a table
+    def name(self, event: AnyEvent, fact: Fact) -> tuple[About, tuple[str, ...], str]:
+        about, names, subject = self._name(event, fact)
+        return about, names, subject.replace(_NEW, "")
+
+    def _name(  # noqa: PLR0911 - a table
         self, event: AnyEvent, fact: Fact
     ) -> tuple[About, tuple[str, ...], str]:
-        run = self._runs.get(event.run or "", "")
+        run = self.runs.get(event.run or "", "")
         within = f" in the {run}" if run else ""
         match event:
             case RunStarted():
@@ -127,15 +148,15 @@ class _Namer:
             case ModelCalled():
                 return "input", (run,), f"the model's input{within}"
             case StateDecided():
-                state, call = str(fact["state"]), event.call_id or ""
+                state, call = self._state(event.state, fact), event.call_id or ""
                 subject = f"the decision to {event.decision}{f' {call}' if call else ''} on {state}"
                 return "decision", (state, event.decision, call), subject
             case StateMade() | StateRestored():
-                state = str(fact["state"])
+                state = self._state(event.state, fact)
                 how = "made from a result" if isinstance(event, StateMade) else "restored from JSON"
                 return "state", (state, event.kind), f"{state}, {how}"
             case StateObserved():
-                state = str(fact["state"])
+                state = self._state(event.state, fact)
                 return "change", (state, event.moment), f"a change in {state}, seen {_MOMENTS[event.moment]}"
             case ScriptEnded():
                 return "script", (), "the end of the script"
@@ -145,7 +166,7 @@ class _Namer:
                 raise TypeError(f"the projection gives no fact for {event.kind}")
 
     def _new_run(self, event: RunStarted) -> str:
-        parent = self._runs.get(event.parent or "")
+        parent = self.runs.get(event.parent or "")
         name = f"run of {event.agent}"
         if event.call_id is not None:
             name += f" for {event.call_id}"
@@ -155,7 +176,18 @@ class _Namer:
         if self._seen[name] > 1:
             name = f"{_ordinal(self._seen[name])} {name}"
         if event.run is not None:
-            self._runs[event.run] = name
+            if self._first is not None and parent is None:
+                partner = self._run_of.get(event.run)
+                name = f"{name}{_NEW}" if partner is None else self._first.runs[partner]
+            self.runs[event.run] = name
+        return name
+
+    def _state(self, label: str, fact: Fact) -> str:
+        name = str(fact["state"])
+        if self._first is not None:
+            partner = self._first.states.get(self._state_of.get(label, ""))
+            name = f"{name}{_NEW}" if partner is None else partner
+        self.states[label] = name
         return name
 
 

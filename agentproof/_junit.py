@@ -21,6 +21,7 @@ from .models.comparison import Cell, Row
 from .models.diff import Absent
 from .models.manifest import ClaimResult
 from .models.report import REQUIRED, Report, ReportedClaim
+from .report._outcomes import place_of
 from .report._text import clip, visible
 
 Verdict = Literal["violated", "holds"]
@@ -209,5 +210,5 @@ def _says(cell: Cell) -> Iterator[str]:
     for claim in cell.claims:
         yield f"{claim.id} ({claim.mode}): {claim.before or 'not judged'} -> {claim.after or 'not judged'}"
     for each in cell.differences:
-        where = f" at {each.pointer}" if each.pointer is not None else ""
+        where = f" at {place_of(each.pointer)}" if each.pointer is not None else ""
         yield f"{each.mode}: {each.what}: {each.subject}{where}"

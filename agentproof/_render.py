@@ -256,7 +256,7 @@ def _listed(label: str, names: list[str]) -> Iterator[str]:
     if names:
         import textwrap  # noqa: PLC0415 (a check prints no lists)
 
-        width = max(60, _columns())
+        width = max(60, terminal_width())
         indent = " " * (_LABEL + 2)
         yield textwrap.fill(
             ", ".join(names),
@@ -287,14 +287,15 @@ def _reasons(results: Iterable[ClaimResult]) -> Iterator[str]:
         yield f"… and {len(shown) - 2} more"
 
 
-def _columns() -> int:
+def terminal_width() -> int:
+    """Of the terminal, or of a page where there is none."""
     import shutil  # noqa: PLC0415 (with what it loads 2 ms, which a check need not spend)
 
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def _change(finding: Finding) -> str:
-    width = max(24, (_columns() - _LABEL - _CLAIM) // 3)
+    width = max(24, (terminal_width() - _LABEL - _CLAIM) // 3)
     change = claims.change_of(finding)
     sides = [_value(side, width) for side in (change.before, change.after)]
     return f"{sides[0]} → {sides[1]}"

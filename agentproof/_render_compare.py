@@ -11,13 +11,13 @@ import click
 
 from ._bisection import Bisected, Point
 from ._comparison import is_older
-from ._render import json_line, printable, render_judgement
+from ._render import json_line, printable, render_judgement, terminal_width
 from .judge import explain_reason
 from .matrix import Finished
 from .models.comparison import Cell, Comparison, Row, TraceDifference
 from .models.values import Value
 from .replay import Replayed
-from .report._outcomes import CHANGES, targets_of, words_of
+from .report._outcomes import CHANGES, place_of, targets_of, words_of
 from .store import bundle_id
 
 _LABEL = 12
@@ -40,7 +40,7 @@ def render_replayed(replayed: Replayed, *, signer: str | None, written: Path | N
         word = click.style("SAME", fg="green", bold=True)
         yield f"{word}: the evidence of this bundle was seen here too (sha256:{recorded.evidence_id[:16]}…)"
         return
-    yield from render_differences(replayed.differences, limit=_SHOWN)
+    yield from _wrapped(render_differences(replayed.differences, limit=_SHOWN))
     word = click.style("DIFFERENT", fg="red", bold=True)
     ids = f"sha256:{seen.evidence_id[:16]}… instead of sha256:{recorded.evidence_id[:16]}…"
     if replayed.differences:
@@ -87,6 +87,18 @@ def render_differences(
         yield f"  {'':<{_LABEL}}… and {left} more"
 
 
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Long lines broken between words; those with values are short already."""
+    width, margin = max(_LABEL + 4 + _WIDTH, terminal_width()), " " * (_LABEL + 4)
+    for line in lines:
+        if len(line) <= width or line.startswith(margin):
+            yield line
+        else:
+            yield from textwrap.wrap(
+                line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+            )
+
+
 def _without_numbers(text: str) -> str:
     # "the run of a" is the first one, and "the 2nd run of a" another one of its kind.
     return re.sub(r"\d+", "#", re.sub(r"\d+(?:st|nd|rd|th) ", "", text))
@@ -108,7 +120,7 @@ def _difference(group: list[TraceDifference]) -> Iterator[str]:
 
 def _content(each: TraceDifference) -> str:
     if each.what == "changed":
-        return f"{printable(each.pointer or '')}  {_value(each.before)} → {_value(each.after)}"
+        return f"{printable(place_of(each.pointer or ''))}  {_value(each.before)} → {_value(each.after)}"
     side = each.before if each.what == "gone" else each.after
     return "" if side is None else _value(side)
 
@@ -205,7 +217,7 @@ def render_comparison(comparison: Comparison, *, verbose: bool = False) -> Itera
             heading = printable(f"{row.reproduction}: {base.target} → {targets}")
             words, style = cell_words(cells[0], row)
             yield f"{click.style(heading, bold=True)}  {click.style(words, **style)}"
-            yield from _cell_lines(cells[0], row, verbose)
+            yield from _wrapped(_cell_lines(cells[0], row, verbose))
     if passed:
         yield ""
         yield f"  {passed} still hold; --verbose tells what changed in their traces"

@@ -26,6 +26,17 @@ CHANGES = {"gone": "no longer:", "new": "new:", "changed": "changed:", "moved": 
 """What a difference between two traces is called."""
 
 
+def place_of(pointer: str) -> str:
+    """Where a fact changed, for people; of a change in a state the place in its JSON, and its side."""
+    _, *parts = pointer.split("/")
+    if parts[:1] != ["changes"] or len(parts) < 2:
+        return pointer
+    place = parts[1].replace("~1", "/").replace("~0", "~")
+    if len(parts) == 2:
+        return place
+    return f"{'/'.join((place, *parts[3:]))} ({parts[2]})"
+
+
 def words_of(cell: Cell, row: Row) -> str:
     """Its outcome. What has nothing to compare is a plain verdict: the first cell of a row, older releases,
     all cells where the first one is inconclusive."""

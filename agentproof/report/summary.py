@@ -169,7 +169,7 @@ def _differences(cell: Cell) -> Iterator[str]:
 
 
 def _difference(each: TraceDifference) -> str:
-    where = f" at {code(each.pointer)}" if each.pointer else ""
+    where = f" at {code(_outcomes.place_of(each.pointer))}" if each.pointer else ""
     return f"{_outcomes.CHANGES[each.what]} {code(each.subject)}{where}"
 
 

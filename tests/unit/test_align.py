@@ -1,9 +1,13 @@
 """Aligning two traces: each difference is named by what it is about, and nothing else is."""
 
 import json
+import time
+
+import pytest
 
 from agentproof._align import compare_traces
 from agentproof.models.comparison import TraceDifference
+from agentproof.report._outcomes import place_of
 from tests.claims.builder import PAY, Script, function_output, message, state_json
 
 
@@ -144,3 +148,66 @@ def test_texts_of_any_length_are_cut() -> None:
     gone = between(asked("c" * 4096, "k"), asked("d" * 4096, "k"))
     assert {"gone", "new"} <= {each.what for each in gone}
     assert all(len(each.subject) <= 4096 for each in gone)
+
+
+def parts(*kinds: str, decides_in: int | None = None) -> Script:
+    """Several parts of one kind each after another: a paused run, a decision on its state, its resumption."""
+    script = Script()
+    for number, kind in enumerate(kinds):
+        call = f"call_{kind}"
+        run = script.run(input=f"Do {kind}.")
+        result = script.end(run, waits_for=[call])
+        state = script.made(result, state_json())
+        if decides_in != number:
+            script.decide(state, call_id=call)
+            resumed = script.run(state=state)
+            script.tool(resumed, call)
+            script.end(resumed, final_output=f"{kind} is done")
+    return script.exit()
+
+
+def test_a_part_that_is_left_out_moves_none_of_those_that_follow() -> None:
+    found = between(parts("a", "b", "c", "d"), parts("a", "c", "d"))
+    assert {each.what for each in found} == {"gone"}
+    assert all(
+        "call_b" in each.subject or "S2" in each.subject or " run of a" in each.subject for each in found
+    )
+    assert {each.subject for each in found if each.about == "tool"} == {
+        "tool pay for call_b in the 4th run of a"
+    }
+
+
+def test_a_part_that_is_new_is_told_as_such_and_shares_no_name_with_another() -> None:
+    found = between(parts("a", "c"), parts("a", "b", "c"))
+    assert {each.what for each in found} == {"new"}
+    assert {each.subject for each in found if each.about == "tool"} == {
+        "tool pay for call_b in the 4th run of a"
+    }
+    assert not any("\0" in each.subject for each in found)
+
+
+def test_a_run_that_is_not_resumed_is_gone_and_the_next_one_is_itself() -> None:
+    found = between(parts("a", "b", "c"), parts("a", "b", "c", decides_in=1))
+    assert {each.what for each in found} == {"gone"}
+    assert {each.subject for each in found if each.about == "end"} == {"the end of the 4th run of a"}
+
+
+def test_a_run_with_another_input_is_still_the_run_in_its_place() -> None:
+    found = between(parts("a", "b"), parts("a", "x"))
+    ends = {each.subject for each in found if each.about == "end" and each.what == "changed"}
+    assert ends == {"the end of the 3rd run of a", "the end of the 4th run of a"}
+
+
+@pytest.mark.parametrize("count", [40, 110])
+def test_many_runs_in_quite_another_order_are_paired_in_bounded_time(count: int) -> None:
+    kinds = [f"{number % 7}{number % 3}" for number in range(count)]
+    started = time.monotonic()
+    found = between(parts("x", *kinds, "y"), parts(*kinds[::-1]))
+    assert found
+    assert time.monotonic() - started < 20
+
+
+def test_a_place_in_a_state_is_told_as_one_and_not_as_a_place_in_a_fact() -> None:
+    assert place_of("/output") == "/output"
+    assert place_of("/changes/~1context~1a~01") == "/context/a~1"
+    assert place_of("/changes/~1items~10/before/raw_item/arguments") == "/items/0/raw_item/arguments (before)"
