@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -113,6 +114,17 @@ def _isolation_found() -> Iterator[_Finding]:
             yield works, "isolation", f"{probe.level}: {probe.why}", fix
 
 
+def _existing(path: Path) -> Path:
+    """The path, else the nearest of its parents that is there."""
+    return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _can_be_made(path: Path) -> bool:
+    """Whether this user may write to the directory `path`, or make what is at `path`."""
+    there = _existing(path)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 def _keys_found() -> Iterator[_Finding]:
     from .. import keyring, signing
     from ..errors import AgentproofError
@@ -122,8 +134,11 @@ def _keys_found() -> Iterator[_Finding]:
         if path.exists():
             key, _, _ = keyring.default_key()
             yield True, "key", f"{key.public.fingerprint} in {path}", ""
-        else:
+        elif _can_be_made(path):
             yield True, "key", "none yet: the first recording makes one", ""
+        else:
+            fix = "set AGENTPROOF_CONFIG_DIR to a directory that you may write to"
+            yield False, "key", f"none yet, and {path} cannot be written", fix
         trusted = keyring.listed()
     except AgentproofError as error:
         yield False, "key", error.message, error.hint or "agentproof keygen --output FILE, then --key FILE"
@@ -139,12 +154,11 @@ def _cache_found() -> Iterator[_Finding]:
     items = _cache.list_cache(_wheels.default_store())
     wheels = sum(item.kind == "wheel" for item in items)
     megabytes = sum(item.size for item in items) / 1e6
-    existing = next(each for each in (root, *root.parents) if each.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    if not _can_be_made(root):
         fix = "set AGENTPROOF_CACHE_DIR to a directory that you may write to"
         yield False, "cache", f"{root} cannot be written to", fix
         return
-    free = shutil.disk_usage(existing).free / 1e9
+    free = shutil.disk_usage(_existing(root)).free / 1e9
     yield (
         free > 1,
         "cache",
