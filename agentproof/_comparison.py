@@ -12,8 +12,8 @@ from typing import Final
 from . import __version__, signing
 from ._align import compare_traces
 from ._digests import sha256
-from ._limits import MAX_BUNDLE_BYTES, MAX_STATE_BYTES
-from .errors import BundleError
+from ._limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from .errors import BundleError, CannotDoError
 from .models._wire import Sha256, decode
 from .models.comparison import About, Cell, ClaimChange, Comparison, Outcome, Recorded, Row, TraceDifference
 from .models.events import ScriptEnded
@@ -40,6 +40,11 @@ _TELLING: Final[tuple[About, ...]] = (
 """What is told first: what ran and how it ended, before what follows from it."""
 _RELEASE: Final = re.compile(r"\d+(?:\.\d+)*")
 BUNDLES: Final = "bundles/"
+_PART_BYTES: Final = MAX_BUNDLE_BYTES * 5 // 6
+_PART_FILES: Final = MAX_MEMBERS * 5 // 6
+"""Of one comparison, its own manifest and wheels aside."""
+_FILE_BYTES: Final = 512
+"""What a file costs beside its own bytes: its path in the zip, twice, and its line in the manifest."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +250,36 @@ def _statuses(judgement: Judgement) -> dict[tuple[str, str], Status]:
     return {(claim.id, claim.mode): claim.status for claim in judgement.claims}
 
 
+def parts(series: Sequence[Series]) -> list[Sequence[Series]]:
+    """The series in their order, in as few comparisons as each may be one bundle."""
+    found: list[list[Series]] = []
+    left = files = 0
+    for each in series:
+        weights = [_weight(attempt.bundle) for attempt in each.attempts if attempt.bundle is not None]
+        size, count = sum(size for size, _ in weights), sum(count for _, count in weights)
+        if not found or size > left or count > files:
+            found.append([])
+            left, files = _PART_BYTES, _PART_FILES
+        found[-1].append(each)
+        left, files = left - size, files - count
+    return list(found)
+
+
+def _weight(bundle: Bundle) -> tuple[int, int]:
+    """What a recording takes of a comparison, without its wheel: bytes and files."""
+    members = [path for path in bundle.members if not path.startswith(WHEELS)]
+    size = len(bundle.manifest) + sum(len(bundle.members[path]) for path in members)
+    size += sum(map(len, bundle.attestations.values()))
+    files = len(members) + len(bundle.attestations) + 1
+    return size + _FILE_BYTES * files, files
+
+
 def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison, Bundle]:
-    """The signed comparison bundle. Wheels are left out where they would make it too large."""
+    """The signed comparison bundle. Wheels are left out where they would make it too large.
+
+    Raises:
+        CannotDoError: it is too large to be a bundle; `parts` are not, unless a row alone is.
+    """
     members: dict[str, bytes] = {}
     wheels: dict[str, bytes] = {}
     recordings: dict[Sha256, Sha256] = {}
@@ -276,8 +309,15 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     raw = comparison.to_bytes()
     statement = build_comparison_statement(sha256(raw), recordings=recordings)
     attestation = {signing.attestation_name("endorsed", key.public): signing.sign_statement(statement, key)}
-    size = len(raw) + sum(map(len, members.values())) + sum(map(len, wheels.values()))
-    attached = wheels if size < MAX_BUNDLE_BYTES - 2**20 else {}
+    size = len(raw) + sum(map(len, members.values())) + _FILE_BYTES * len(members)
+    if size > MAX_BUNDLE_BYTES or len(members) > MAX_MEMBERS:
+        names = ", ".join(each.reproduction for each in series[:3])
+        raise CannotDoError(
+            f"the comparison of {names} would have {size / 1e6:.1f} MB in {len(members)} files, more than a "
+            "bundle may",
+            hint="compare with fewer targets at a time; what was recorded is kept",
+        )
+    attached = wheels if size + sum(map(len, wheels.values())) < MAX_BUNDLE_BYTES - 2**20 else {}
     return comparison, Bundle(raw, members | attached, attestation)
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,15 +190,15 @@ def render_table(rows: Iterable[Row]) -> Iterator[str]:
     yield from columns(table)
 
 
-def render_comparison(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+def render_comparison(rows: Sequence[Row], *, verbose: bool = False) -> Iterator[str]:
     """The table, then what changed in claims and trace; targets on which the same did are told at once.
 
     Without `verbose`, what still holds is passed over, claims that were never violated are counted, and
     of the trace those few differences are given that say most.
     """
-    yield from render_table(comparison.rows)
+    yield from render_table(rows)
     passed = 0
-    for row in comparison.rows:
+    for row in rows:
         base = row.cells[0]
         if base.recorded is None or base.recorded.verdict == "inconclusive":
             yield ""

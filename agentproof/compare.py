@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from . import _scratch, signing
-from ._comparison import Attempt, Series, is_older, pack
+from ._comparison import Attempt, Series, is_older, pack, parts
 from ._files import write_atomic
 from ._isolation import _runner
 from ._observe import Story
@@ -79,7 +79,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Compared:
-    """A signed comparison, not yet written anywhere."""
+    """A signed comparison, or a part of one, not yet written anywhere."""
 
     comparison: Comparison
     bundle: Bundle
@@ -96,12 +96,14 @@ def compare(
     key: signing.PrivateKey,
     story: Story,
     results: ResultStore | None = None,
-) -> Compared:
+) -> list[Compared]:
     """Record every subject on every target, and compare each with its first recording.
+
+    The rows are those of one comparison, or of several where one would be larger than a bundle may be.
 
     Raises:
         UsageError: nothing to compare, or a checkout that is none.
-        CannotDoError: nothing could be recorded.
+        CannotDoError: nothing could be recorded, or one row alone is too large.
     """
     if not subjects:
         raise UsageError("nothing to compare")
@@ -115,7 +117,7 @@ def compare(
         raise CannotDoError(
             f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
         )
-    return packed(series, key, failures=recorder.failures)
+    return [packed(part, key, failures=recorder.failures) for part in parts(series)]
 
 
 def packed(series: Sequence[Series], key: signing.PrivateKey, *, failures: Sequence[str] = ()) -> Compared:
@@ -244,6 +246,24 @@ def write(compared: Compared, output: Path | None, *, replace: bool) -> Path:
     else:
         write_directory(compared.bundle, path, replace=replace)
     return path
+
+
+def write_all(compared: Sequence[Compared], output: Path | None, *, replace: bool) -> list[Path]:
+    """Write a comparison, or each of its parts with its number in the name; where they lie now.
+
+    Raises:
+        CannotDoError: a place is taken, or cannot be written.
+    """
+    if len(compared) == 1:
+        return [write(compared[0], output, replace=replace)]
+    whole = output or Path(f"comparison{ZIP_SUFFIX}")
+    ending = next((each for each in (ZIP_SUFFIX, ".zip") if whole.name.endswith(each)), "")
+    stem = whole.name.removesuffix(ending)
+    paths = [whole.with_name(f"{stem}-{number}{ending}") for number in range(1, len(compared) + 1)]
+    for path, part in zip(paths, compared, strict=True):
+        if output is not None or holds_another(path, part.bundle_id):
+            check_place(path, replace=replace)
+    return [write(part, path, replace=True) for path, part in zip(paths, compared, strict=True)]
 
 
 Expected = Literal["fixed", "holds"]

@@ -131,7 +131,7 @@ def signer_of(key: Path | None) -> PrivateKey:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle.")
 @click.option("--verbose", "-v", is_flag=True, help="Tell all that changed, also where all still holds.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 @click.pass_context
@@ -161,7 +161,8 @@ def compare(
 
     PATHS are scripts, tests (FILE::NAME), bundles, or directories of scripts or bundles. Each is
     compared with its first recording: the bundle itself, or the script on the release that its header
-    names. The result is one signed bundle that holds all recordings. Exit 0, 1 where something regressed
+    names. The result is one signed bundle that holds all recordings (several, numbered, where it would be
+    too large). Exit 0, 1 where something regressed
     (or is not as expected), 4 where something could not be recorded.
     """
     from .. import _render, _render_compare
@@ -188,17 +189,21 @@ def compare(
             key=signer_of(key),
             story=story,
         )
-    place = comparing.write(compared, output, replace=replace)
-    if as_json:
-        click.echo(
-            _render_compare.comparison_json(compared.comparison, bundle_id=compared.bundle_id, written=place)
-        )
-    else:
-        for line in _render_compare.render_comparison(compared.comparison, verbose=verbose):
+    rows = [row for part in compared for row in part.comparison.rows]
+    if not as_json:
+        for line in _render_compare.render_comparison(rows, verbose=verbose):
             click.echo(line)
-        click.echo(f"\n  {'wrote':<12}{place}  (comparison sha256:{compared.bundle_id[:16]}…)")
+        click.echo()
+    places = comparing.write_all(compared, output, replace=replace)
+    for part, place in zip(compared, places, strict=True):
+        if as_json:
+            click.echo(
+                _render_compare.comparison_json(part.comparison, bundle_id=part.bundle_id, written=place)
+            )
+        else:
+            click.echo(f"  {'wrote':<12}{place}  (comparison sha256:{part.bundle_id[:16]}…)")
     if junit is not None:
         from .. import _junit
 
-        _junit.write(junit, map(_junit.row_suite, compared.comparison.rows))
-    ctx.exit(comparing.exit_code(compared.comparison.rows, expect=expect))
+        _junit.write(junit, map(_junit.row_suite, rows))
+    ctx.exit(comparing.exit_code(rows, expect=expect))

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from agentproof import _comparison
 from agentproof._checks._comparisons import check_comparison, report_comparison
 from agentproof._checks._held_trees import Tree
 from agentproof._checks._members import is_comparison
@@ -15,11 +16,12 @@ from agentproof._comparison import (
     build_rows,
     outcome,
     pack,
+    parts,
 )
 from agentproof._render_compare import render_comparison, render_table
 from agentproof._subjects import find_subjects
 from agentproof.check import Reader
-from agentproof.compare import Compared, Expected, exit_code, write
+from agentproof.compare import Compared, Expected, exit_code, packed, write, write_all
 from agentproof.errors import BundleError, CannotDoError, Exit, UsageError
 from agentproof.models.comparison import Cell, ClaimChange, Comparison, Recorded, Row
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest
@@ -101,7 +103,7 @@ def test_a_claim_that_is_still_violated_is_among_the_changes() -> None:
 
 def _told(*attempts: Attempt, verbose: bool = False) -> list[str]:
     comparison, _ = pack([Series("case", attempts)], forge.MAINTAINER)
-    return [click.unstyle(line) for line in render_comparison(comparison, verbose=verbose)]
+    return [click.unstyle(line) for line in render_comparison(comparison.rows, verbose=verbose)]
 
 
 def test_targets_on_which_the_same_changed_are_told_at_once() -> None:
@@ -121,10 +123,10 @@ def test_claims_that_were_never_violated_are_counted_unless_all_is_asked_for() -
     changed = comparison.model_copy(
         update={"rows": (row.model_copy(update={"cells": (row.cells[0], cell)}),)}
     )
-    few = [click.unstyle(line) for line in render_comparison(changed)]
+    few = [click.unstyle(line) for line in render_comparison(changed.rows)]
     assert "              2 other claims have nothing to judge any more" in few
     assert not any("one: holds" in line for line in few)
-    everything = [click.unstyle(line) for line in render_comparison(changed, verbose=True)]
+    everything = [click.unstyle(line) for line in render_comparison(changed.rows, verbose=True)]
     assert "  claim       one: holds → not observed" in everything
 
 
@@ -154,7 +156,7 @@ def test_comparisons_below_a_directory_are_no_reproductions(tmp_path: Path) -> N
 def test_a_target_that_could_not_be_recorded_is_a_cell_with_its_reason() -> None:
     (row,) = build_rows([Series("case", (Attempt("0.20.0", VIOLATED), Attempt("9.9", failed="no such")))])
     assert (row.cells[1].outcome, row.cells[1].failed) == ("not_recorded", "no such")
-    text = "\n".join(render_comparison(_packed()[0]))
+    text = "\n".join(render_comparison(_packed()[0].rows))
     assert "fixed" in text
 
 
@@ -406,7 +408,7 @@ def test_what_an_older_release_violates_too_is_not_told_as_if_it_came_after() ->
         for cell, target in zip(row.cells, ("0.24.0", "0.9.0"), strict=True)
     )
     comparison = _packed()[0].model_copy(update={"rows": (row.model_copy(update={"cells": (first, other)}),)})
-    told = [click.unstyle(line) for line in render_comparison(comparison)]
+    told = [click.unstyle(line) for line in render_comparison(comparison.rows)]
     assert "case: 0.24.0 → 0.9.0  violated" in told
     assert "  claim       approval-respected: violated there too" in told
 
@@ -426,6 +428,39 @@ def test_another_comparison_is_not_written_over(tmp_path: Path, monkeypatch: pyt
         write(second, usual, replace=False)
     assert write(second, usual, replace=True) == usual
     assert bundle_id(read_bundle(usual)) == second.bundle_id
+
+
+def test_rows_that_are_too_large_for_one_bundle_are_several_that_each_can_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"case{number}" for number in range(5)]
+    series = [Series(name, SERIES.attempts) for name in names]
+    assert [len(part) for part in parts(series)] == [5]
+    row, _ = map(sum, zip(*map(_comparison._weight, (VIOLATED, HOLDS)), strict=True))
+    monkeypatch.setattr(_comparison, "_PART_BYTES", 2 * row)
+    assert [[each.reproduction for each in part] for part in parts(series)] == [
+        names[:2],
+        names[2:4],
+        names[4:],
+    ]
+    made = [packed(part, forge.MAINTAINER) for part in parts(series)]
+    places = write_all(made, tmp_path / "all.agentproof.zip", replace=False)
+    assert [place.name for place in places] == [f"all-{number}.agentproof.zip" for number in (1, 2, 3)]
+    for place in places:
+        assert check_comparison(read_bundle(place), reader=_reader()).comparison.rows
+    with pytest.raises(CannotDoError, match=r"all-1\.agentproof\.zip exists"):
+        write_all(made, tmp_path / "all.agentproof.zip", replace=False)
+    assert write_all(made, tmp_path / "all.agentproof.zip", replace=True) == places
+
+
+def test_a_row_that_is_too_large_for_a_bundle_alone_is_refused_and_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_comparison, "MAX_BUNDLE_BYTES", 50_000)
+    with pytest.raises(CannotDoError, match=r"the comparison of case would have 0\.\d MB") as caught:
+        packed([SERIES], forge.MAINTAINER)
+    assert caught.value.hint is not None
+    assert "what was recorded is kept" in caught.value.hint
 
 
 def test_a_replay_writes_over_its_own_bundle_only(tmp_path: Path) -> None:
