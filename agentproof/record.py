@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
+from functools import cached_property
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -91,11 +92,15 @@ class Request:
         )
 
     def read(self) -> Reproduction:
-        """The reproduction, with its header read.
+        """The reproduction, with its header; read once, so that what was looked at is what is recorded.
 
         Raises:
             UsageError: it is missing, does not compile, or its header makes no sense.
         """
+        return self._read
+
+    @cached_property
+    def _read(self) -> Reproduction:
         return read_reproduction(
             self.script, self.arguments, root=self.root, tests=self.tests, extra=self.extra
         )

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from agentproof._environment import _uv
 from agentproof.cli import cli
+from agentproof.record import Request, check_request
 from tests.wheels import make_wheel
 
 HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
@@ -94,3 +95,11 @@ def test_an_option_that_is_the_scripts_own_is_told_where_it_goes() -> None:
     assert said.exit_code == 2
     assert "come after `--`, as in `… -- --verbosity=3 more`" in said.stderr
     assert "come after" not in run("--verbosity=3", "x.py").stderr
+
+
+def test_a_script_that_is_edited_after_it_was_looked_at_is_recorded_as_it_was() -> None:
+    request = Request(Path("x.py"))
+    check_request(request, output=Path("x.zip"))
+    Path("x.py").write_text("print(2)\n")
+    files, _ = request.read().source.read()
+    assert files["x.py"] == HEADER.encode()
