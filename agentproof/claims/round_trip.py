@@ -5,7 +5,8 @@ Left out: the caller's own context object, trace ids, the schema version, the ma
 `to_json()` sets, and a key that is null on one side and not there on the other. Where the JSON is of
 another schema version, which another release wrote, keys that the new one adds are left out too, with
 values that were null, and keys that are gone and held nothing; an entry of a list, or a value that became
-null, is lost all the same.
+null, is lost all the same. Where the state is restored for an agent that lacks a tool of a pending call, the
+pending function calls are left out.
 
 Sites: states made from JSON that was seen.
 
@@ -30,6 +31,8 @@ VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"states"})
 
+_PENDING = "/last_processed_response/functions"
+
 
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every restored state of the one trace."""
@@ -45,6 +48,8 @@ def _violations(restored: list[StateRestored], view: View) -> Iterator[Finding]:
         migrated = _version(view.state(source)) != _version(view.state(event.snapshot))
         for change in view.changes(source, event.snapshot):
             if _is_spelled_out(change) or (migrated and _is_new(change, before, after)):
+                continue
+            if event.lacking and change.pointer.startswith(_PENDING):
                 continue
             refs = view.refs(event)
             yield make_finding(code="lost_in_round_trip", events=refs, state=event.state, **sides(change))

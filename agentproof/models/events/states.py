@@ -58,6 +58,8 @@ class StateRestored(Event):
     form: Literal["json", "string"]
     source: StateDigest | None = None
     """The JSON that it was made from."""
+    lacking: tuple[Text, ...] = ()
+    """The function tools that the JSON waits with and that the agent it is restored for does not have."""
     snapshot: StateDigest
     live: Value | None = None
     """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""

@@ -1,9 +1,9 @@
 """What a model is offered: tools, handoffs and the output's schema, in full (standard library only)."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from ...events import guarded
-from ...values import encode, optional_text
+from ...values import encode, optional_text, text
 from . import facts, tools
 
 _SECRET = frozenset({"authorization", "headers"})
@@ -56,3 +56,26 @@ def _output(schema: Any) -> Any:
 
 def _set(**fields: Any) -> Dict[str, Any]:
     return {name: encode(found) for name, found in fields.items() if found is not None}
+
+
+def lacking(agent: Any, document: Any) -> List[str]:
+    """The function tools that a state's JSON waits with and that neither this agent nor one that it hands
+    over to has. Empty where looking does not tell: tools of MCP servers, handoffs that are made up."""
+    step = document.get("last_processed_response") if isinstance(document, dict) else None
+    entries = step.get("functions") if isinstance(step, dict) else None
+    tools = [entry.get("tool") for entry in entries or [] if isinstance(entry, dict)]
+    wanted = {tool.get("name") for tool in tools if isinstance(tool, dict)}
+    known: Set[Any] = set()
+    seen: Dict[int, Any] = {}
+    agents = [agent]
+    while agents:
+        one = agents.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        own, handoffs = getattr(one, "tools", None), getattr(one, "handoffs", None)
+        if not isinstance(own, list) or not isinstance(handoffs, list) or getattr(one, "mcp_servers", None):
+            return []
+        known.update(getattr(tool, "name", None) for tool in own)
+        agents.extend(handoffs)
+    return sorted(text(name) for name in wanted - known if isinstance(name, str))

@@ -8,13 +8,13 @@ import contextvars
 import inspect
 import json
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ... import snapshots
 from ...events import During, guarded, journal, paused, watching
 from ...patching import hide, original_of, patch
 from ...values import encode, freeze_state, optional_text, type_name
-from . import facts, watch
+from . import facts, offers, watch
 
 _busy: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_state_operation", default=False)
 
@@ -133,7 +133,7 @@ def _restoration(form: str) -> Callable[[Any], Any]:
             if own:
                 with watching("states"):
                     watch.boundary("restore")
-            source = _source(form, original, args, kwargs) if own else None
+            origin = _origin(original, args, kwargs) if own else None
             try:
                 with During(_busy, True):
                     state = await original(*args, **kwargs)
@@ -141,7 +141,7 @@ def _restoration(form: str) -> Callable[[Any], Any]:
                 hide(raised)
                 raise
             if own:
-                _restored(form, state, source)
+                _restored(form, state, origin or (None, None))
             return state
 
         return restore
@@ -150,19 +150,22 @@ def _restoration(form: str) -> Callable[[Any], Any]:
 
 
 @guarded("states")
-def _source(form: str, original: Any, args: Any, kwargs: Any) -> Any:
+def _origin(original: Any, args: Any, kwargs: Any) -> Tuple[Any, Any]:
+    """The agent and the JSON that a state is made from; None for what is no JSON of one."""
     given = inspect.signature(original).bind(*args, **kwargs).arguments
     document = given.get("state_json", given.get("state_string"))
     if isinstance(document, str):
         try:
             document = json.loads(document)
         except ValueError:
-            return None
-    return freeze_state(document) if isinstance(document, dict) else None
+            document = None
+    agent = given.get("initial_agent")
+    return agent, freeze_state(document) if isinstance(document, dict) else None
 
 
 @guarded("states")
-def _restored(form: str, state: Any, source: Any) -> None:
+def _restored(form: str, state: Any, origin: Tuple[Any, Any]) -> None:
+    agent, source = origin
     label = watch.state(state)
     states, _ = watch.look()
     fields: Dict[str, Any] = {
@@ -173,6 +176,7 @@ def _restored(form: str, state: Any, source: Any) -> None:
     }
     if source is not None:
         fields["source"] = {"$state": source}
+        fields["lacking"] = offers.lacking(agent, source) or None
     journal().emit("state.restored", fields)
     watch.changed(states, "restore", own=label["$label"])
 
