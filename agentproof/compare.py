@@ -102,7 +102,7 @@ def compare(
     The rows are those of one comparison, or of several where one would be larger than a bundle may be.
 
     Raises:
-        UsageError: nothing to compare, or a checkout that is none.
+        UsageError: nothing to compare, a checkout that is none, or a script that says something senseless.
         CannotDoError: nothing could be recorded, or one row alone is too large.
     """
     if not subjects:
@@ -112,6 +112,10 @@ def compare(
         raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
     hold_targets(targets)
     recorder = Recorder(options, key=key, story=story, results=results)
+    for subject in subjects:
+        if subject.script is not None:
+            with recorder.request_of(subject) as base:
+                base.read()
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(

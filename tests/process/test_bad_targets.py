@@ -69,6 +69,17 @@ def test_a_target_that_does_not_exist_is_refused_before_anything_is_recorded(
     assert "recording" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["compare", "matrix"])
+def test_a_script_with_a_senseless_header_is_refused_before_any_other_is_recorded(
+    command: str, place: Path
+) -> None:
+    (place / "scripts" / "second.py").write_text("# /// script\n# dependencies = 1\n# ///\nimport agents\n")
+    done = run(command, "scripts/repro.py", "scripts/second.py", "--with", "0.20.0", "--offline")
+    assert done.exit_code == 2
+    assert "second.py: `dependencies` in the header is not a list of texts" in done.stderr
+    assert "recording" not in done.stderr
+
+
 def test_changes_that_are_not_committed_are_refused_before_anything_is_recorded(place: Path) -> None:
     (place / "checkout" / "pyproject.toml").write_text("changed\n")
     done = run("compare", "scripts/repro.py", "--with", "checkout", "--offline")
