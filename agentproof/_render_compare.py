@@ -113,16 +113,30 @@ def _difference(group: list[TraceDifference]) -> Iterator[str]:
     like = f", and {others} more like it" if others else ""
     subject = f"{CHANGES[first.what]} {printable(first.subject)}"
     yield f"  {'trace':<{_LABEL}}{subject}  ({'; '.join(events)}){like}"
-    for text in dict.fromkeys(map(_content, same)):
-        if text:
-            yield f"{'':<{_LABEL + 4}}{text}"
+    for text in dict.fromkeys(text for each in same for text in _contents(each)):
+        yield f"{'':<{_LABEL + 4}}{text}"
 
 
-def _content(each: TraceDifference) -> str:
+def _contents(each: TraceDifference) -> Iterator[str]:
     if each.what == "changed":
-        return f"{printable(place_of(each.pointer or ''))}  {_value(each.before)} → {_value(each.after)}"
+        yield _change(place_of(each.pointer or ""), each.before, each.after)
+        return
     side = each.before if each.what == "gone" else each.after
-    return "" if side is None else _value(side)
+    changes = side["changes"] if isinstance(side, dict) and side.keys() == {"changes"} else None
+    if not isinstance(changes, dict):
+        if side is not None:
+            yield _value(side)
+        return
+    # A change in a state is a fact of its own: it is told as any other, whichever trace has it.
+    for pointer, change in list(changes.items())[:_FEW]:
+        sides = change if isinstance(change, dict) else {}
+        yield _change(pointer, sides.get("before"), sides.get("after"))
+    if len(changes) > _FEW:
+        yield f"and at {len(changes) - _FEW} more places"
+
+
+def _change(place: str, before: Value, after: Value) -> str:
+    return f"{printable(place)}  {_value(before)} → {_value(after)}"
 
 
 def _events(each: TraceDifference) -> str:

@@ -130,6 +130,12 @@ def test_claims_that_were_never_violated_are_counted_unless_all_is_asked_for() -
     assert "  claim       one: holds → not observed" in everything
 
 
+def test_a_change_in_a_state_that_one_trace_lacks_is_told_by_place_with_both_values() -> None:
+    told = _told(Attempt("0.20.0", VIOLATED), Attempt("0.21.0", HOLDS))
+    at = next(number for number, line in enumerate(told) if "no longer: a change in S2" in line)
+    assert told[at + 1].split() == ["/context/approvals/pay/approved/0", "nothing", "→", '"call_1"']
+
+
 def test_what_still_holds_is_passed_over_unless_all_is_asked_for() -> None:
     attempts = Attempt("0.21.0", HOLDS), Attempt("0.21.1", HOLDS)
     assert _told(*attempts)[-1] == "  1 still hold; --verbose tells what changed in their traces"
