@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
 from .claims import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, script_completed
 from .claims.authored import needs_of, parse_arguments, script_ended
 from .errors import BundleError, FormatError
-from .models._wire import Sha256
+from .models._wire import Sha256, first_problem
 from .models.events import ModelCalled, NetworkRefused, SdkImported
 from .models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from .models.trace import Mode, Trace
@@ -186,11 +186,8 @@ def _evaluated(claim: Asked, evaluate: Callable[[Evidence], Outcome], seen: Evid
         return _result(claim, evaluate(seen))
     except ValidationError as error:
         # No honest trace comes here; what a hostile one makes a rule say must not stop a check of others.
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BundleError(
-            "malformed", f"claim {claim.id!r} cannot be told: {where}: {first['msg']}", path="traces"
-        ) from error
+        text = f"claim {claim.id!r} cannot be told: {first_problem(error)}"
+        raise BundleError("malformed", text, path="traces") from error
 
 
 def _result(claim: Asked, outcome: Outcome) -> ClaimResult:

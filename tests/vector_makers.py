@@ -16,6 +16,7 @@ from agentproof.models.statement import build_replayed_statement
 from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
 from agentproof.store import Bundle, bundle_id, zip_bytes
 from tests import forge
+from tests.changes import changed
 from tests.forgeries import FORGERIES, ORIGINAL, forged
 
 
@@ -55,7 +56,7 @@ def endorsed() -> Bundle:
 def replayed(*keys: HeldKey, evidence: str | None = None) -> Bundle:
     """The original with a replay by each key, about its own evidence unless another is given."""
     manifest = Manifest.from_bytes(ORIGINAL.manifest)
-    about = manifest if evidence is None else manifest.model_copy(update={"evidence_id": evidence})
+    about = manifest if evidence is None else changed(manifest, evidence_id=evidence)
     statement = build_replayed_statement(
         about,
         bundle_id=bundle_id(ORIGINAL),

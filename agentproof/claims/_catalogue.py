@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 
+from ..models._core import fields_of
 from ._outcome import Kind
 from .authored import AuthoredKind
 
@@ -58,7 +59,5 @@ def _section(kind: Kind | AuthoredKind) -> str:
 
 
 def _keys(kind: AuthoredKind) -> str:
-    names = [
-        f"`{name}`" + ("" if f.is_required() else "?") for name, f in kind.ARGUMENTS.model_fields.items()
-    ]
+    names = [f"`{name}`" + ("" if f.is_required else "?") for name, f in fields_of(kind.ARGUMENTS).items()]
     return f"\nKeys: {', '.join(names)}.\n"

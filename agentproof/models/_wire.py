@@ -10,34 +10,30 @@ Rules:
    the parser (pydantic's jiter: 200 levels, 4,300 digits).
 """
 
-import functools
 import json
 import re
 from collections.abc import Mapping
-from contextvars import ContextVar
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints, ValidationError
-from pydantic_core import core_schema
 
 from .._limits import MAX_KEYS, MAX_LINES
 from ..errors import FormatError
-from ._core import build_schema
+from ._core import Limits, Model, fields_of, validator_of
 
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", max_length=64)]
+Sha256 = Annotated[str, Limits(pattern=r"^[0-9a-f]{64}$", max_length=64)]
 """A lowercase hexadecimal SHA-256; `max_length` makes `$` mean the same in every regex dialect."""
 
-Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Limits(ge=0, le=2**53 - 1)]
 """A number of things or bytes, inside the integer range that every JSON reader keeps exact."""
 
 MAX_TEXT = 4096
-Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+Text = Annotated[str, Limits(max_length=MAX_TEXT)]
 """A short text of our own or of the SDK's vocabulary (names, codes, versions)."""
 
 _SEGMENT = r"[A-Za-z0-9_+.,=@()~!#%&-](?:[A-Za-z0-9_+.,=@()~!#%& -]*[A-Za-z0-9_+,=@()~!#%&-])?"
 MEMBER_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
-MemberPath = Annotated[str, StringConstraints(pattern=f"^{MEMBER_PATH}$", max_length=240)]
+MemberPath = Annotated[str, Limits(pattern=f"^{MEMBER_PATH}$", max_length=240)]
 """A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
 
 
@@ -46,37 +42,14 @@ def bounded(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 
-BY_PYDANTIC = ContextVar("BY_PYDANTIC", default=False)
-"""Whether pydantic builds every type, for what it notes in a schema on the way (JSON Schema)."""
+_SAID: Mapping[str, str] = {"model_type": "Input should be an object", "tuple_type": "Input should be a list"}
+"""In words of JSON, what pydantic-core says in those of Python."""
 
 
-class Wire(BaseModel):
+class Wire(Model):
     """An immutable value with one byte encoding."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
-
     MAX_BYTES: ClassVar[int] = 8 * 2**20
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        """What validates this type; by pydantic itself only where `_core` does not know how."""
-        built = None if BY_PYDANTIC.get() else build_schema(cls)
-        if built is not None:
-            return built
-        # Validation stops at the first wrong item of a list: each error costs a kilobyte.
-        schema = handler(source)
-        fields: Any = schema.get("schema")  # Any: pydantic types its schemas as unions of many shapes
-        while fields is not None and fields["type"] != "model-fields":
-            fields = fields.get("schema")
-        for field in fields["fields"].values() if fields is not None else ():
-            part = field["schema"]
-            while part is not None and part["type"] != "tuple":
-                part = part.get("schema")
-            if part is not None:
-                part["fail_fast"] = True
-        return schema
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -87,9 +60,8 @@ class Wire(BaseModel):
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
-        parse(raw)
-        value = cls.validated(raw)
-        if (name := written_default(value)) is not None:
+        value = cls._validated(parse(raw))
+        if (name := _written_default(value)) is not None:
             raise FormatError(f"{name} is written out although it is its default", reason="not_canonical")
         return value
 
@@ -100,31 +72,37 @@ class Wire(BaseModel):
         Raises:
             FormatError: it is not of this shape.
         """
-        return cls.validated(encode(shape))
+        return cls._validated(pydantic_core.from_json(encode(shape)))
 
     @classmethod
-    def validated(cls, raw: bytes) -> Self:
-        """Parse JSON of this shape in any encoding; raises FormatError."""
+    def _validated(cls, document: object) -> Self:
+        """Of a JSON document that nobody else holds; raises FormatError."""
         try:
-            return cls.model_validate_json(raw)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "document"
-            raise FormatError(f"{where}: {first['msg']}") from error
+            value: Self = validator_of(cls).validate_python(document)
+        except pydantic_core.ValidationError as error:
+            raise FormatError(first_problem(error)) from error
+        return value
 
     def to_shape(self) -> dict[str, Any]:  # Any: a JSON document
         """This value as plain dicts and lists."""
         shape: dict[str, Any] = {}
-        for name, field in type(self).model_fields.items():
+        for name, field in fields_of(type(self)).items():
             value = getattr(self, name)
-            if not field.is_required() and value == field.default:
-                continue
-            shape[field.alias or name] = _plain(value)
+            if field.is_required or value != field.default:
+                shape[name] = _plain(value)
         return shape
 
     def to_bytes(self) -> bytes:
         """The one encoding; its SHA-256 is this value's identity."""
         return encode(self.to_shape())
+
+
+def first_problem(error: pydantic_core.ValidationError) -> str:
+    """Where a value is wrong first, and what is wrong with it."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "document"
+    ours = first["type"] == "value_error"
+    return f"{where}: {first['ctx']['error'] if ours else _SAID.get(first['type'], first['msg'])}"
 
 
 def _plain(value: object) -> object:
@@ -275,12 +253,17 @@ def _is_sorted_without_floats(document: Any) -> bool:  # Any: a JSON document
     return True
 
 
-@functools.cache
+_known: dict[type[Wire], tuple[Mapping[str, Any], tuple[str, ...]]] = {}  # Any: defaults of any type
+
+
 def _defaults(cls: type[Wire]) -> tuple[Mapping[str, Any], tuple[str, ...]]:  # Any: defaults of any type
     """The defaults of a type's fields, and the fields that hold wire types which have defaults below them."""
-    fields = cls.model_fields
-    own = {name: field.default for name, field in fields.items() if not field.is_required()}
-    return own, tuple(name for name, field in fields.items() if _holds_defaults(field.annotation, cls))
+    if cls not in _known:
+        fields = fields_of(cls)
+        own = {name: field.default for name, field in fields.items() if not field.is_required}
+        holding = tuple(name for name, field in fields.items() if _holds_defaults(field.annotation, cls))
+        _known[cls] = own, holding
+    return _known[cls]
 
 
 def _holds_defaults(annotation: Any, cls: type[Wire]) -> bool:  # Any: a type expression
@@ -289,16 +272,16 @@ def _holds_defaults(annotation: Any, cls: type[Wire]) -> bool:  # Any: a type ex
     return any(_holds_defaults(each, cls) for each in get_args(annotation))
 
 
-def written_default(value: Wire) -> str | None:
+def _written_default(value: Wire) -> str | None:
     """The name of a field somewhere in `value` that was given although it has its default."""
     own, inner = _defaults(type(value))
     held = value.__dict__
-    for name in value.model_fields_set & own.keys():
+    for name in value.fields_given() & own.keys():
         if held[name] == own[name]:
             return name
     for name in inner:
         part = held[name]
         for each in part if type(part) is tuple else (part,):
-            if each is not None and (found := written_default(each)) is not None:
+            if each is not None and (found := _written_default(each)) is not None:
                 return f"{name}.{found}"
     return None

@@ -8,8 +8,7 @@ computes it again and compares.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from ._core import Limits
 from ._wire import Count, Sha256, Text, Wire
 from .events._base import Seq
 from .manifest import Member, Status
@@ -107,7 +106,7 @@ class Row(Wire):
 
     reproduction: Text
     title: Text | None = None
-    cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
+    cells: Annotated[tuple[Cell, ...], Limits(min_length=1)]
 
 
 class Comparison(Wire):
@@ -116,7 +115,7 @@ class Comparison(Wire):
     format: Literal["agentproof/comparison"]
     version: Literal[0]
     agentproof: Text
-    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    rows: Annotated[tuple[Row, ...], Limits(min_length=1)]
     members: tuple[Member, ...]
     """Sorted by path; those under `wheels/` may be absent."""
 
@@ -129,5 +128,5 @@ class Matrix(Wire):
     format: Literal["agentproof/matrix"]
     version: Literal[0]
     agentproof: Text
-    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    rows: Annotated[tuple[Row, ...], Limits(min_length=1)]
     """Sorted by reproduction and Python; the first cell of each is what its others are compared with."""

@@ -9,17 +9,16 @@ recorder, conduct, coverage, repeats and agreement of the recordings, the target
 
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
-
+from ._core import Limits
 from ._wire import Count, MemberPath, Sha256, Text, Wire
 from .events._base import Label, Seq
 from .trace import Mode
 from .values import Value
 
-Date = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
+Date = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
 
-WheelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+WheelName = Annotated[str, Limits(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
 """A wheel's file name (PEP 427)."""
 
 
@@ -46,8 +45,8 @@ class Origin(Wire):
     """Where the target wheel came from, as stated by the recorder."""
 
     kind: Literal["index", "file", "checkout"]
-    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
-    tree: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    commit: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    tree: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     dirty: bool | None = None
 
 

@@ -5,20 +5,20 @@ says less than the checker requires: the one encoding, digests and order are bey
 """
 
 import ast
+import builtins
 import importlib
 import inspect
 import itertools
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+import types
+import typing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema
-
-from ._wire import BY_PYDANTIC, Wire, encode
+from ._core import Field, Limits, fields_of, kinds_of
+from ._wire import Wire, encode
+from .values import Value
 
 Schema = dict[str, Any]  # Any: a JSON Schema
 
@@ -34,73 +34,96 @@ FILES = {
 """Each schema's name, and the model that it is generated from."""
 
 
-class _Generator(GenerateJsonSchema):
-    """A field with a default is absent or has another value; it is never null (rule 2 of the encoding)."""
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
-        inner = schema["schema"]
-        if inner["type"] == "nullable":
-            return self.generate_inner(inner["schema"])
-        default = schema["default"]
-        absent = {"default": list(default) if isinstance(default, tuple) else default}
-        return {**self.generate_inner(inner), **absent}
-
-
 def schemas() -> dict[str, bytes]:
     """File name to content, for every schema."""
     found = {"value.schema.json": encode(_VALUE), "state.schema.json": encode(_STATE)}
     for name, (module, model) in FILES.items():
         wire = getattr(importlib.import_module(module), model)
-        with built_by_pydantic():
-            found[f"{name}.schema.json"] = encode(_schema(name, wire))
+        found[f"{name}.schema.json"] = encode(_schema(name, wire))
     return found
 
 
-@contextmanager
-def built_by_pydantic() -> Iterator[None]:
-    """Let pydantic build every wire type anew: names and descriptions are in its own notes alone."""
-    token = BY_PYDANTIC.set(True)
-    try:
-        for each in _wires():
-            if "__pydantic_core_schema__" in vars(each):
-                del each.__pydantic_core_schema__
-        yield
-    finally:
-        BY_PYDANTIC.reset(token)
-
-
 def _schema(name: str, model: type[Wire]) -> Schema:
-    model.model_rebuild(force=True)
-    schema = model.model_json_schema(schema_generator=_Generator, by_alias=True, mode="validation")
-    documented = {each.__name__: each for each in _wires()}
-    for shape in (schema, *schema.get("$defs", {}).values()):
-        wire = documented.get(shape.get("title", ""))
-        if wire is None:
-            continue
-        for field, text in _field_docs(wire).items():
-            key = wire.model_fields[field].alias or field
-            if key in shape.get("properties", {}):
-                shape["properties"][key] = {**shape["properties"][key], "description": text}
-    linked: Schema = _link_values(schema)
-    return {"$schema": DIALECT, "$id": f"{name}.schema.json", **linked}
+    shapes: dict[str, Schema] = {}
+    _define(model, shapes)
+    own = shapes.pop(model.__name__)
+    return {"$schema": DIALECT, "$id": f"{name}.schema.json", "$defs": shapes, **own}
 
 
-def _link_values(part: Any) -> Any:  # Any: a part of a JSON Schema
-    """pydantic cannot refer to another file, so `Value` marks its place and is linked here."""
-    if isinstance(part, list):
-        return [_link_values(item) for item in part]
-    if isinstance(part, dict):
-        if part.get("format") == "agentproof-value":
-            part = {key: item for key, item in part.items() if key not in {"format", "title"}}
-            return {"$ref": "value.schema.json", **part}
-        return {key: _link_values(item) for key, item in part.items()}
-    return part
+def _define(model: type[Wire], shapes: dict[str, Schema]) -> None:
+    """Add the shape of a type, and of all that it holds, to `shapes`."""
+    if model.__name__ in shapes:
+        return
+    shape = shapes[model.__name__] = {
+        "title": model.__name__,
+        "type": "object",
+        "additionalProperties": False,
+    }
+    if model.__doc__:
+        shape["description"] = inspect.cleandoc(model.__doc__)
+    fields, docs = fields_of(model), _field_docs(model)
+    if required := [name for name, field in fields.items() if field.is_required]:
+        shape["required"] = required
+    shape["properties"] = {
+        name: _of_field(name, field, shapes) | ({"description": docs[name]} if name in docs else {})
+        for name, field in fields.items()
+    }
 
 
-def _wires(root: type[Wire] = Wire) -> Iterator[type[Wire]]:
-    for each in root.__subclasses__():
-        yield each
-        yield from _wires(each)
+def _of_field(name: str, field: Field, shapes: dict[str, Schema]) -> Schema:
+    annotation = field.annotation
+    if not field.is_required and types.NoneType in (parts := get_args(annotation)):
+        # A field with a default is absent or has another value; it is never null (rule 2 of the encoding).
+        annotation = parts[0]
+    shape = _of(annotation, shapes)
+    if not field.is_required and field.default is not None:
+        shape["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
+    referred = "$ref" in shape or any("$ref" in part for part in shape.get("anyOf", ()))
+    return shape if referred else {"title": name.title().replace("_", " ").strip(), **shape}
+
+
+_SCALARS = {str: "string", int: "integer", bool: "boolean"}
+
+
+# Any: a type expression.
+def _of(annotation: Any, shapes: dict[str, Schema]) -> Schema:  # noqa: PLR0911  (a table of types)
+    if annotation in _SCALARS:
+        return {"type": _SCALARS[annotation]}
+    if annotation == Value or isinstance(annotation, type):
+        return {"$ref": _reference(annotation, shapes)}
+    arguments = get_args(annotation)
+    match get_origin(annotation), arguments:
+        case (typing.Annotated, [inner, Limits() as limits]):
+            shape = _of(inner, shapes)
+            words = _WORDS[shape["type"]]
+            return shape | {words[name]: limit for name, limit in limits.given().items()}
+        case (typing.Literal, _):
+            one = {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
+            return {"type": _SCALARS[type(arguments[0])], **one}
+        case (typing.Union | types.UnionType, [inner, types.NoneType]):
+            return {"anyOf": [_of(inner, shapes), {"type": "null"}]}
+        case (typing.Union | types.UnionType, _):
+            references = {kind: _reference(each, shapes) for kind, each in kinds_of(arguments).items()}
+            told = {"propertyName": "kind", "mapping": references}
+            return {"discriminator": told, "oneOf": [{"$ref": each} for each in references.values()]}
+        case (builtins.tuple, [inner, builtins.Ellipsis]):
+            return {"type": "array", "items": _of(inner, shapes)}
+    raise TypeError(f"no field is of type {annotation!r}")
+
+
+def _reference(annotation: Any, shapes: dict[str, Schema]) -> str:  # Any: a type expression
+    if annotation == Value:
+        return "value.schema.json"
+    _define(annotation, shapes)
+    return f"#/$defs/{annotation.__name__}"
+
+
+_WORDS = {
+    "string": {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLength"},
+    "integer": {"ge": "minimum", "le": "maximum"},
+    "array": {"min_length": "minItems", "max_length": "maxItems"},
+}
+"""What JSON Schema calls the limits of each type."""
 
 
 def _field_docs(model: type[Wire]) -> dict[str, str]:

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints
-
+from ._core import Limits
 from ._wire import Sha256, Text, Wire, encode
 from .manifest import Isolation, Manifest, Platform, Python, Recorder
 from .values import Value
@@ -39,17 +38,17 @@ ROLES: Mapping[str, Role] = {
     Uri.ENDORSED: "endorsed",
 }
 
-Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**18)]
+Base64 = Annotated[str, Limits(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**18)]
 """Standard base64 with padding; the reader also requires the one spelling of its bytes."""
 
-Time = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
+Time = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
 """A moment in UTC, to the second."""
 
 
 class Signature(Wire):
     """One signature of an envelope."""
 
-    keyid: Annotated[str, StringConstraints(pattern=r"^ssh-ed25519 [A-Za-z0-9+/]+={0,2}$", max_length=100)]
+    keyid: Annotated[str, Limits(pattern=r"^ssh-ed25519 [A-Za-z0-9+/]+={0,2}$", max_length=100)]
     """MUST be the signer's OpenSSH public key line without a comment."""
     sig: Base64
 
@@ -59,7 +58,7 @@ class Envelope(Wire):
 
     payload: Base64
     payloadType: Literal["application/vnd.in-toto+json"]
-    signatures: Annotated[tuple[Signature, ...], Field(min_length=1, max_length=1)]
+    signatures: Annotated[tuple[Signature, ...], Limits(min_length=1, max_length=1)]
 
 
 class Digest(Wire):
@@ -128,8 +127,8 @@ class Endorsement(Wire):
 class Statement(Wire):
     """An in-toto Statement v1 about a manifest and a target wheel."""
 
-    type_: Annotated[Literal["https://in-toto.io/Statement/v1"], Field(alias="_type")]
-    subject: Annotated[tuple[Resource, ...], Field(min_length=1)]
+    _type: Literal["https://in-toto.io/Statement/v1"]
+    subject: Annotated[tuple[Resource, ...], Limits(min_length=1)]
     predicateType: Text
     predicate: Value
 

@@ -17,8 +17,6 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, WithJsonSchema
-
 from ._wire import MAX_TEXT
 
 MAX_INTEGER = 2**53 - 1
@@ -114,7 +112,7 @@ _SINGLE = {
     "$opaque": _matches(_CLASS),
 }
 
-Value = Annotated[Any, AfterValidator(check_value), WithJsonSchema({"format": "agentproof-value"})]
+Value = Annotated[Any, check_value]
 """A value in the encoding above. Any: a program under observation may hold anything."""
 
 

@@ -9,6 +9,7 @@ from agentproof.claims import INVARIANTS, Evidence, Outcome, explain
 from agentproof.errors import BundleError
 from agentproof.models.manifest import Conduct, Finding, Gap, Place
 from agentproof.models.values import short_text
+from tests.changes import changed
 from tests.claims.builder import (
     ISOLATION,
     Json,
@@ -85,7 +86,7 @@ def test_loopback_needs_a_namespace() -> None:
     script = _leaking()
     script.add("network.refused", operation="socket.connect", loopback=True)
     script.exit()
-    weaker = ISOLATION.model_copy(update={"network": "seccomp"})
+    weaker = changed(ISOLATION, network="seccomp")
     assert judged(script, isolation=weaker).reasons == ("needs_namespace",)
     assert judged(script).verdict == "violated"
 
@@ -93,7 +94,7 @@ def test_loopback_needs_a_namespace() -> None:
 def test_other_addresses_are_refused_at_every_level() -> None:
     script = _leaking()
     script.add("network.refused", operation="socket.connect", loopback=False)
-    weaker = ISOLATION.model_copy(update={"network": "seccomp"})
+    weaker = changed(ISOLATION, network="seccomp")
     assert judged(script.exit(), isolation=weaker).verdict == "violated"
 
 

@@ -22,6 +22,7 @@ from agentproof.models.manifest import ClaimResult, Judgement, Manifest
 from agentproof.record import Request
 from agentproof.store import Bundle
 from tests import forge
+from tests.changes import changed
 
 
 @given(st.integers(2, 200), st.data())
@@ -122,7 +123,7 @@ class Releases:
         if judgement is None:
             return Attempt(target.text, failed="does not build", hint="build it yourself")
         bundle = SILENT if judgement.verdict == "inconclusive" else VIOLATED
-        manifest = Manifest.from_bytes(bundle.manifest).model_copy(update={"judgement": judgement})
+        manifest = changed(Manifest.from_bytes(bundle.manifest), judgement=judgement)
         return Attempt(target.text, bundle=replace(bundle, manifest=manifest.to_bytes()))
 
 

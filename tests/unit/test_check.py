@@ -17,6 +17,7 @@ from agentproof.source import Sources
 from agentproof.store import Bundle, bundle_id, write_directory, zip_bytes
 from agentproof.trust import Trust, parse_trust
 from tests import forge
+from tests.changes import changed
 
 BUNDLE = forge.draft().seal()
 HOLDS = forge.draft(holds=True).seal()
@@ -182,8 +183,7 @@ def test_a_true_in_place_of_a_one_is_another_judgement() -> None:
     assert one == true
     judged = Manifest.from_bytes(BUNDLE.manifest).judgement
     sides = [
-        judged.model_copy(update={"claims": (judged.claims[0].model_copy(update={"because": (finding,)}),)})
-        for finding in (one, true)
+        changed(judged, claims=(changed(judged.claims[0], because=(finding,)),)) for finding in (one, true)
     ]
     with pytest.raises(BundleError, match="the manifest says"):
         hold_judgement(*sides)
@@ -276,7 +276,7 @@ def test_a_zip_and_its_directory_give_the_same_report(tmp_path: Path) -> None:
     write_directory(BUNDLE, tmp_path / "b")
     first = check_path(tmp_path / "b.agentproof.zip", reader=READER).report
     second = check_path(tmp_path / "b", reader=READER).report
-    assert first.model_copy(update={"bundle": None}) == second.model_copy(update={"bundle": None})
+    assert changed(first, bundle=None) == changed(second, bundle=None)
 
 
 def test_an_unreadable_bundle_is_a_report_and_an_absent_one_a_usage_error(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from agentproof.replay import write_attested
 from agentproof.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
 from agentproof.trust import Trust
 from tests import forge
+from tests.changes import changed
 
 VIOLATED, HOLDS = forge.draft().seal(forge.REPORTER), forge.draft(holds=True).seal(forge.REPORTER)
 SERIES = Series("case", (Attempt("0.20.0", VIOLATED), Attempt("0.21.0", HOLDS)))
@@ -119,14 +120,12 @@ def test_claims_that_were_never_violated_are_counted_unless_all_is_asked_for() -
         ClaimChange.from_shape({"id": name, "mode": "both", "before": "holds", "after": "not_observed"})
         for name in ("one", "two")
     )
-    cell = row.cells[1].model_copy(update={"claims": (*row.cells[1].claims, *lost)})
-    changed = comparison.model_copy(
-        update={"rows": (row.model_copy(update={"cells": (row.cells[0], cell)}),)}
-    )
-    few = [click.unstyle(line) for line in render_comparison(changed.rows)]
+    cell = changed(row.cells[1], claims=(*row.cells[1].claims, *lost))
+    fewer = changed(comparison, rows=(changed(row, cells=(row.cells[0], cell)),))
+    few = [click.unstyle(line) for line in render_comparison(fewer.rows)]
     assert "              2 other claims have nothing to judge any more" in few
     assert not any("one: holds" in line for line in few)
-    everything = [click.unstyle(line) for line in render_comparison(changed.rows, verbose=True)]
+    everything = [click.unstyle(line) for line in render_comparison(fewer.rows, verbose=True)]
     assert "  claim       one: holds → not observed" in everything
 
 
@@ -145,7 +144,7 @@ def test_what_still_holds_is_passed_over_unless_all_is_asked_for() -> None:
 def test_a_script_that_could_not_do_its_work_is_told_by_its_reason_alone() -> None:
     manifest = Manifest.from_bytes(VIOLATED.manifest)
     nothing = Judgement(verdict="inconclusive", reasons=("nothing_observed",), claims=())
-    silent = Bundle(manifest.model_copy(update={"judgement": nothing}).to_bytes(), VIOLATED.members)
+    silent = Bundle(changed(manifest, judgement=nothing).to_bytes(), VIOLATED.members)
     told = _told(Attempt("0.20.0", VIOLATED), Attempt("0.2.9", silent))
     assert any(line.startswith("  because") for line in told)
     assert not any(line.startswith("  claim") for line in told)
@@ -393,27 +392,27 @@ def test_an_older_release_did_not_regress_and_has_a_verdict_of_its_own() -> None
     row = Row(
         reproduction="case",
         cells=(
-            newest.model_copy(update={"target": "0.24.0"}),
-            older.model_copy(update={"target": "0.9.0"}),
-            older.model_copy(update={"target": "0.24.1"}),
+            changed(newest, target="0.24.0"),
+            changed(older, target="0.9.0"),
+            changed(older, target="0.24.1"),
         ),
     )
     _, line = (click.unstyle(line) for line in render_table([row]))
     assert line.split() == ["case", "violated", "holds", "REGRESSED"]
-    assert exit_code([row.model_copy(update={"cells": row.cells[:2]})]) is Exit.YES
+    assert exit_code([changed(row, cells=row.cells[:2])]) is Exit.YES
     assert exit_code([row]) is Exit.NO
     # A build is not known to be older than a release.
-    built = older.model_copy(update={"target": "0.9.0@0123456789"})
-    assert exit_code([row.model_copy(update={"cells": (row.cells[0], built)})]) is Exit.NO
+    built = changed(older, target="0.9.0@0123456789")
+    assert exit_code([changed(row, cells=(row.cells[0], built))]) is Exit.NO
 
 
 def test_what_an_older_release_violates_too_is_not_told_as_if_it_came_after() -> None:
     (row,) = build_rows([Series("case", (Attempt("0.24.0", VIOLATED), Attempt("0.9.0", VIOLATED)))])
     first, other = (
-        cell.model_copy(update={"target": target})
+        changed(cell, target=target)
         for cell, target in zip(row.cells, ("0.24.0", "0.9.0"), strict=True)
     )
-    comparison = _packed()[0].model_copy(update={"rows": (row.model_copy(update={"cells": (first, other)}),)})
+    comparison = changed(_packed()[0], rows=(changed(row, cells=(first, other)),))
     told = [click.unstyle(line) for line in render_comparison(comparison.rows)]
     assert "case: 0.24.0 → 0.9.0  violated" in told
     assert "  claim       approval-respected: violated there too" in told

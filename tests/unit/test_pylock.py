@@ -6,6 +6,7 @@ from packaging.pylock import Pylock
 
 from agentproof.models import pylock
 from agentproof.models.manifest import Environment, Package, Platform, Python
+from tests.changes import changed
 
 ENVIRONMENT = Environment(
     python=Python(implementation="cpython", version="3.12.1"),
@@ -45,10 +46,10 @@ def test_it_fits_the_recorded_interpreter_and_no_other() -> None:
 
 
 def test_one_environment_has_one_rendering() -> None:
-    assert pylock.render(ENVIRONMENT) == pylock.render(ENVIRONMENT.model_copy())
+    assert pylock.render(ENVIRONMENT) == pylock.render(changed(ENVIRONMENT))
 
 
 def test_text_that_could_end_a_string_does_not() -> None:
     odd = Package(name='a"\nb\x7f', version="1", wheel="a-1-py3-none-any.whl", sha256="c" * 64, size=1)
-    rendered = pylock.render(ENVIRONMENT.model_copy(update={"packages": (odd,)})).decode()
+    rendered = pylock.render(changed(ENVIRONMENT, packages=(odd,))).decode()
     assert tomllib.loads(rendered)["packages"][0]["name"] == odd.name

@@ -16,6 +16,7 @@ from agentproof.models.manifest import Manifest
 from agentproof.replay import Options, Replayed, attest, environment_differences, replay, write_attested
 from agentproof.store import WHEELS, Bundle, read_bundle, write_directory
 from tests import forge
+from tests.changes import changed
 
 BUNDLE = forge.draft().seal()
 MANIFEST = Manifest.from_bytes(BUNDLE.manifest)
@@ -106,9 +107,9 @@ def test_every_kind_of_difference_is_a_sentence() -> None:
         lock,
         python=replace(lock.python, version="3.11.7"),
         packages=(
-            first.model_copy(update={"sha256": "00" * 32}),
-            first.model_copy(update={"name": "anyio", "version": "4.9.0"}),
-            target.model_copy(update={"version": "0.21.0"}),
+            changed(first, sha256="00" * 32),
+            changed(first, name="anyio", version="4.9.0"),
+            changed(target, version="0.21.0"),
         ),
     )
     assert list(environment_differences(MANIFEST, other)) == [

@@ -26,6 +26,7 @@ from agentproof.report._text import visible
 from agentproof.report.html import render_page
 from agentproof.report.markdown import MAX_LENGTH, render_issue
 from agentproof.store import Bundle
+from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
 from tests.hostile import EVIL, hostile
 
@@ -49,8 +50,8 @@ def several() -> list[Group]:
     rows = build_rows([Series("harmless", tuple(harmless)), Series(EVIL, tuple(harmful))])
     first, fixed, lost = rows[0].cells
     # The forge knows one release; the second recording stands for a later one.
-    cells = (first, fixed.model_copy(update={"target": "0.21.0"}), lost)
-    rows = (rows[0].model_copy(update={"cells": cells}), rows[1])
+    cells = (first, changed(fixed, target="0.21.0"), lost)
+    rows = (changed(rows[0], cells=cells), rows[1])
     told = [(a_story(), a_story(holds=True)), (a_hostile_story(),)]
     return [
         Group(row.reproduction, tuple(Attached(story, "c.zip") for story in stories), row)
@@ -459,7 +460,7 @@ def test_a_page_does_not_tell_where_its_maker_keeps_files() -> None:
         reason=None,
         detail="you, trusted by /home/somebody/.config/key.pub",
     )
-    report = story.report.model_copy(update={"checks": (check,)})
+    report = changed(story.report, checks=(check,))
     page = render_page(a_group(replace(story, report=report)))
     assert "trusted by key.pub" in page
     assert "somebody" not in page

@@ -15,6 +15,7 @@ from agentproof.models.comparison import Comparison
 from agentproof.report import summary
 from agentproof.report.summary import Entry, render_summary
 from agentproof.store import Bundle, zip_bytes
+from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
 from tests.hostile import EVIL, hostile
 
@@ -37,10 +38,10 @@ def named(compared: Entry, *targets: str) -> Entry:
     """As if the second recordings were of these releases: the forge knows one."""
     assert compared.comparison is not None
     rows = [
-        row.model_copy(update={"cells": (row.cells[0], row.cells[1].model_copy(update={"target": target}))})
+        changed(row, cells=(row.cells[0], changed(row.cells[1], target=target)))
         for row, target in zip(compared.comparison.rows, targets, strict=True)
     ]
-    return replace(compared, comparison=compared.comparison.model_copy(update={"rows": tuple(rows)}))
+    return replace(compared, comparison=changed(compared.comparison, rows=tuple(rows)))
 
 
 def cells(text: str) -> list[list[str]]:

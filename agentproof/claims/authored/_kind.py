@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from pydantic import Field
-
+from ...models._core import Limits
 from ...models._wire import Wire
 from ...models.diff import ABSENT, Absent
 from ...models.trace import Mode
@@ -12,7 +11,7 @@ from .._evidence import Evidence, View
 from .._outcome import Outcome, Scope
 from .._runs import Run
 
-Number = Annotated[int, Field(ge=1, le=2**53 - 1)]
+Number = Annotated[int, Limits(ge=1, le=2**53 - 1)]
 """Which of several, by first appearance, counted from 1."""
 
 

@@ -13,8 +13,7 @@ From: the author of the reproduction.
 from itertools import pairwise
 from typing import Annotated
 
-from pydantic import Field
-
+from ...models._core import Limits
 from ...models._wire import Text
 from ...models.events import ToolStarted
 from ...models.manifest import Finding
@@ -31,7 +30,7 @@ NEEDS = frozenset({"hooks", "runs"})
 class ToolOrder(Arguments):
     """What may be written."""
 
-    tools: Annotated[tuple[Text, ...], Field(min_length=2)]
+    tools: Annotated[tuple[Text, ...], Limits(min_length=2)]
     run: Number | None = None
 
 

@@ -10,10 +10,6 @@ Not observed: the script ran no agent, or not as many runs.
 From: the author of the reproduction.
 """
 
-from typing import Self
-
-from pydantic import model_validator
-
 from ...models._wire import Count, Text
 from ...models.manifest import Finding
 from .._evidence import Evidence
@@ -36,12 +32,11 @@ class ToolRuns(Arguments):
     at_least: Count | None = None
     at_most: Count | None = None
 
-    @model_validator(mode="after")
-    def _says_how_often(self) -> Self:
+    def hold(self) -> None:
+        """It says how often."""
         ranged = self.at_least is not None or self.at_most is not None
         if (self.times is not None) == ranged:
             raise ValueError("give either `times`, or `at_least` and/or `at_most`")
-        return self
 
 
 ARGUMENTS = ToolRuns

@@ -17,9 +17,7 @@ From: the author of the reproduction.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
-
-from pydantic import model_validator
+from typing import Any, Literal
 
 from ...models._wire import Count, Text, encode
 from ...models.diff import Absent
@@ -59,8 +57,8 @@ class Place(Arguments):
     observed: Text | None = None
     pointer: Text = ""
 
-    @model_validator(mode="after")
-    def _is_one_place(self) -> Self:
+    def hold(self) -> None:
+        """It is one place."""
         given = [self.state, self.model_input, self.result, self.input_list, self.session, self.observed]
         if sum(one is not None for one in given) != 1:
             raise ValueError(
@@ -68,7 +66,6 @@ class Place(Arguments):
             )
         if self.pointer and not self.pointer.startswith("/"):
             raise ValueError("a `pointer` is empty or begins with /")
-        return self
 
 
 class ValueAt(Arguments):
@@ -81,12 +78,11 @@ class ValueAt(Arguments):
     absent: bool | None = None
     same: Place | None = None
 
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def hold(self) -> None:
+        """It says one thing of that place."""
         given = [self.equals, self.length, self.contains, self.absent, self.same]
         if sum(one is not None for one in given) != 1:
             raise ValueError("give one of `equals`, `length`, `contains`, `absent`, `same`")
-        return self
 
 
 ARGUMENTS = ValueAt

@@ -4,10 +4,6 @@ A new kind is a new class in one of these modules and a new name in `AnyEvent`; 
 the kinds that the evidence projection reads stay as they are.
 """
 
-from typing import Annotated
-
-from pydantic import Field
-
 from ._base import Event, Failure, Label
 from .hooks import GuardrailRan, HandoffMade, HookCalled
 from .probe import ProbeChecked, ProbeObserved
@@ -59,7 +55,7 @@ from .tools import (
 )
 from .tracing import SpanEnded, TraceEnded
 
-AnyEvent = Annotated[
+AnyEvent = (
     ApprovalAsked
     | BodyRaised
     | BodyReturned
@@ -106,9 +102,8 @@ AnyEvent = Annotated[
     | ToolEnded
     | ToolReported
     | ToolStarted
-    | TraceEnded,
-    Field(discriminator="kind"),
-]
+    | TraceEnded
+)
 
 __all__ = [
     "AnyEvent",

@@ -2,22 +2,21 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
-
+from .._core import Limits
 from .._wire import Count, Sha256, Text, Wire
 from ..values import Value
 
-Seq = Annotated[int, Field(ge=1, le=2**53 - 1)]
+Seq = Annotated[int, Limits(ge=1, le=2**53 - 1)]
 """The place of an event in the canonical order, counted from 1."""
 
-Label = Annotated[str, StringConstraints(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
+Label = Annotated[str, Limits(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
 """A name for one object of the observed program, numbered by first appearance in canonical order:
 R run, S state, Q result, M model call, D session, F frame, P process, T span, W trace."""
 
 StateDigest = Sha256
 """The digest of a member under `states/`."""
 
-ClassName = Annotated[str, StringConstraints(pattern=r"^[^\s:]+:\S+$", max_length=400)]
+ClassName = Annotated[str, Limits(pattern=r"^[^\s:]+:\S+$", max_length=400)]
 """A Python class as `module:Qualname`."""
 
 __all__ = ["ClassName", "Count", "Event", "Failure", "Label", "Seq", "StateDigest", "Text", "Value", "Wire"]
