@@ -8,7 +8,6 @@ import atexit
 import gc
 import os
 import sys
-import types
 from typing import NoReturn
 
 from .._signals import end_at_once
@@ -25,12 +24,6 @@ def main() -> NoReturn:
     # Nor is there any use in freeing them one by one at the end. What is registered first comes last.
     ending: list[int] = []
     atexit.register(_leave, ending)
-    # A plugin that happens to be installed here must not take part in what is validated. Pydantic has a
-    # variable for that, and still imports its search for plugins, which takes 14 ms for nothing.
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    loader = types.ModuleType("pydantic.plugin._loader")
-    loader.get_plugins = tuple  # type: ignore[attr-defined]  # a module's attribute
-    sys.modules.setdefault(loader.__name__, loader)
     # A pipe or an old Windows console may not take the tool's few letters beyond ASCII.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)

@@ -19,11 +19,16 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from threading import RLock
-from typing import Any, ClassVar, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform, get_args, get_origin
 
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
+from pydantic_core import PydanticCustomError, SchemaValidator
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
+else:
+    CoreSchema = dict  # what it is, but for type checkers: see `agentproof.cli._group`
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,7 @@ class Limits:
 
     def given(self) -> dict[str, Any]:  # Any: numbers and texts
         """Those that are set, under the names that pydantic-core has for them."""
-        limits = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: limit for name, limit in limits.items() if limit is not None}
+        return {name: limit for name, limit in vars(self).items() if limit is not None}
 
 
 REQUIRED = object()
@@ -136,12 +140,11 @@ def validator_of(model: type[Model]) -> SchemaValidator:
     return found
 
 
-_CONFIG = core_schema.CoreConfig(strict=True, allow_inf_nan=False, extra_fields_behavior="forbid")
 _SCALARS: Mapping[Any, CoreSchema] = {  # Any: type expressions
-    str: core_schema.str_schema(),
-    int: core_schema.int_schema(),
-    bool: core_schema.bool_schema(),
-    Any: core_schema.any_schema(),
+    str: {"type": "str"},
+    int: {"type": "int"},
+    bool: {"type": "bool"},
+    Any: {"type": "any"},
 }
 _building = RLock()
 _above: list[type[Model]] = []
@@ -153,23 +156,32 @@ def _of_model(model: type[Model]) -> CoreSchema:
     if model in _schemas:
         return _schemas[model]
     _above.append(model)
-    parts: dict[str, core_schema.ModelField] = {}
+    parts: dict[str, Any] = {}  # Any: here and below, typed dicts of pydantic-core's that cannot be imported
     for name, field in fields_of(model).items():
         part = _of(field.annotation)
         if not field.is_required:
-            part = core_schema.with_default_schema(part, default=field.default)
-        parts[name] = core_schema.model_field(part)
+            part = {"type": "default", "schema": part, "default": field.default}
+        parts[name] = {"type": "model-field", "schema": part}
     _above.pop()
-    schema: CoreSchema = core_schema.model_schema(
-        model,
-        core_schema.model_fields_schema(parts, model_name=model.__name__),
+    schema: CoreSchema = {
+        "type": "model",
+        "cls": model,
+        "schema": {"type": "model-fields", "fields": parts, "model_name": model.__name__},
         # What is parsed holds dicts and lists where a model holds models and tuples.
-        strict=False,
-        config=_CONFIG,
-    )
+        "strict": False,
+        "config": {"strict": True, "allow_inf_nan": False, "extra_fields_behavior": "forbid"},
+    }
     if model.hold is not Model.hold:
-        schema = core_schema.no_info_after_validator_function(_held, schema)
+        schema = _after(_held, schema)
     return _schemas.setdefault(model, schema)
+
+
+def _after(function: Callable[[Any], Any], schema: CoreSchema) -> CoreSchema:
+    return {"type": "function-after", "function": {"type": "no-info", "function": function}, "schema": schema}
+
+
+def _plain(function: Callable[[Any], Any]) -> CoreSchema:
+    return {"type": "function-plain", "function": {"type": "no-info", "function": function}}
 
 
 def _held(value: Model) -> Model:
@@ -183,9 +195,7 @@ def _of(annotation: Any) -> CoreSchema:  # Any: a type expression
         return _SCALARS[annotation]
     if annotation in _above:
         # A model that holds itself: its validator is there when the first value is.
-        return core_schema.no_info_plain_validator_function(
-            lambda value: validator_of(annotation).validate_python(value)
-        )
+        return _plain(lambda value: validator_of(annotation).validate_python(value))
     if _is_model(annotation):
         validator_of(annotation)
         return _of_model(annotation)
@@ -199,16 +209,18 @@ def _of_expression(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> 
             return functools.reduce(_demanding, annotation.__metadata__, _of(inner))
         case (typing.Literal, [first, *_]):
             # Python says that False is 0, so that being one of these is not enough.
-            one_of = core_schema.literal_schema(list(arguments))
+            one_of: CoreSchema = {"type": "literal", "expected": list(arguments)}
             kind = _SCALARS[type(first)]
-            return one_of if isinstance(first, str) else core_schema.chain_schema([kind, one_of])
+            return one_of if isinstance(first, str) else {"type": "chain", "steps": [kind, one_of]}
         case (typing.Union | types.UnionType, [inner, types.NoneType]):
-            return core_schema.nullable_schema(_of(inner))
+            return {"type": "nullable", "schema": _of(inner)}
         case (typing.Union | types.UnionType, _) if all(map(_is_model, arguments)):
-            return core_schema.no_info_plain_validator_function(_of_kinds(arguments))
+            return _plain(_of_kinds(arguments))
         case (builtins.tuple, [inner, builtins.Ellipsis]):
             # Each error costs a kilobyte.
-            return core_schema.tuple_schema([_of(inner)], variadic_item_index=0, fail_fast=True, strict=False)
+            items = [_of(inner)]
+            lax = {"strict": False, "variadic_item_index": 0, "fail_fast": True}
+            return cast(CoreSchema, {"type": "tuple", "items_schema": items, **lax})
     raise TypeError(f"no field is of type {annotation!r}")
 
 
@@ -218,10 +230,9 @@ def _is_model(annotation: object) -> bool:
 
 def _demanding(schema: CoreSchema, demand: object) -> CoreSchema:
     if isinstance(demand, Limits):
-        limited: Any = {**schema, **demand.given()}  # Any: one of pydantic-core's typed dicts
-        return typing.cast(CoreSchema, limited)
+        return cast(CoreSchema, {**schema, **demand.given()})
     if isinstance(demand, types.FunctionType):
-        return core_schema.no_info_after_validator_function(demand, schema)
+        return _after(demand, schema)
     raise TypeError(f"no field is annotated with {demand!r}")
 
 
