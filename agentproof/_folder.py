@@ -8,6 +8,7 @@
    counts is its bytes, which are read once and never written.
 """
 
+import functools
 import itertools
 import os
 import re
@@ -38,6 +39,7 @@ _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _IS_HELD = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 
+@functools.lru_cache(maxsize=4096)  # many bundles have the same names
 def is_safe_path(path: str) -> bool:
     """Whether `path` names a member on every system, and nothing outside the bundle."""
     return (
@@ -62,6 +64,14 @@ def read_folder(root: Path) -> Iterator[tuple[str, bytes]]:
 
 def _too_many() -> BundleError:
     return BundleError("too_many", f"more than {MAX_FILES} files in a directory")
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    """A file that had this size, and one byte more of what is still growing."""
+    data = os.read(descriptor, size + 1)
+    while len(data) <= size and (more := os.read(descriptor, size + 1 - len(data))):
+        data += more
+    return data
 
 
 class _Folder:
@@ -114,12 +124,15 @@ class _Folder:
         if self._count > MAX_FILES:
             raise _too_many()
         limit = min(self._left, MAX_MEMBER_BYTES)
-        with self._refusals(relative), open(os.open(name, _FILE, dir_fd=held), "rb") as stream:
-            about = os.fstat(stream.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise BundleError("not_a_file", "not a regular file", path=relative)
-            # One more than there was, to notice what is still growing.
-            data = stream.read(about.st_size + 1) if about.st_size <= limit else b""
+        with self._refusals(relative):
+            descriptor = os.open(name, _FILE, dir_fd=held)
+            try:
+                about = os.fstat(descriptor)
+                if not stat.S_ISREG(about.st_mode):
+                    raise BundleError("not_a_file", "not a regular file", path=relative)
+                data = b"" if about.st_size > limit else _read(descriptor, about.st_size)
+            finally:
+                os.close(descriptor)
         if about.st_size > limit or len(data) > limit:
             raise BundleError("too_large", f"over the limit of {limit} bytes", path=relative)
         self._left -= len(data)

@@ -56,7 +56,16 @@ from .models.header import Header
 from .models.manifest import ClaimResult, Judgement, Manifest, Target
 from .models.projection import evidence_id
 from .models.pylock import PYLOCK, render
-from .models.report import ON_REQUEST, BundleStatus, CheckName, CheckResult, Difference, Report, Signer
+from .models.report import (
+    ON_REQUEST,
+    BundleStatus,
+    CheckName,
+    CheckResult,
+    Difference,
+    Report,
+    Signer,
+    Verdict,
+)
 from .models.statement import Role
 from .models.trace import Mode, Trace
 from .source import Sources, compare_loaded
@@ -152,7 +161,7 @@ def _get_wheel(target: Target) -> str:
 
 
 _EVIDENCE: Memo[Sha256] = Memo(limit=MAX_KEPT_JUDGEMENTS)
-_JUDGED: Memo[Judgement] = Memo(limit=MAX_KEPT_JUDGEMENTS)
+_JUDGED: Memo[tuple[Judgement, Verdict]] = Memo(limit=MAX_KEPT_JUDGEMENTS)
 
 
 class _Check:
@@ -177,7 +186,8 @@ class _Check:
         self.signers: list[Signer] = []
         self.differences: list[Difference] = []
         self.also: tuple[ClaimResult, ...] = ()
-        self.judged = False
+        self.verdict: Verdict | None = None
+        """Set once it was recomputed."""
         self.compared: dict[str, TreeComparison] = {}
         self.hint: str | None = None
 
@@ -339,7 +349,6 @@ class _Check:
             text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
             raise BundleError("other_evidence", text)
         judgement = self._judge(manifest, header, (told, files[script.entry]))
-        self.judged = True
         counts = content.count_claims(judgement.claims)
         return "passed", None, f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
 
@@ -354,16 +363,19 @@ class _Check:
         }
         judged = partial(judge, traces=self.traces, state=self.states.__getitem__, **given)
         recorded = manifest.judgement
-        everything = _JUDGED.get(
-            (seen, *given.values()),
-            1,
-            lambda: judged(authored=content.authored_in(manifest, header, self.traces)),
-        )
+
+        def everything_judged() -> tuple[Judgement, Verdict]:
+            judgement = judged(authored=content.authored_in(manifest, header, self.traces))
+            return judgement, verdict_of(judgement)
+
+        everything, verdict = _JUDGED.get((seen, *given.values()), 1, everything_judged)
         if content.is_same(everything, recorded):
+            self.verdict = verdict
             return recorded
         # Another version of agentproof may have known fewer claims: exactly those are judged again.
         content.hold_judgement(recorded, judged(claims=asked_in(recorded)))
         self.also = content.left_out(manifest, everything)
+        self.verdict = verdict_of(recorded)
         return recorded
 
     # checkout, installed
@@ -386,9 +398,9 @@ class _Check:
             bundle=self.label,
             status=status_of(results),
             bundle_id=self.id,
-            evidence_id=manifest.evidence_id if manifest is not None and self.judged else None,
+            evidence_id=manifest.evidence_id if manifest is not None and self.verdict is not None else None,
             target=target_of(manifest) if manifest is not None else None,
-            verdict=verdict_of(manifest) if manifest is not None and self.judged else None,
+            verdict=self.verdict,
             checks=tuple(results),
             signers=tuple(self.signers),
             differences=tuple(self.differences),

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from .._limits import MAX_REFERRED_BYTES
+from .._limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
+from .._memo import Memo
 from ..claims import INVARIANTS, AuthoredClaim, read_claims
 from ..errors import BundleError, CannotDoError, UsageError
 from ..models._wire import encode
@@ -24,6 +25,7 @@ from ._members import require
 if TYPE_CHECKING:
     from ._held_trees import TreeComparison
 
+_HEADERS: Memo[Header] = Memo(limit=MAX_KEPT_BYTES)
 _PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
 
 
@@ -176,7 +178,9 @@ def hold_header(manifest: Manifest, bundle: Bundle) -> Header:
     """The reproduction's header, whose title and reference are the manifest's."""
     script = manifest.reproduction
     try:
-        header = read_header(bundle.members[script.entry], path=script.entry)
+        source = bundle.members[script.entry]
+        digest = next(member.sha256 for member in manifest.members if member.path == script.entry)
+        header = _HEADERS.get(digest, len(source), lambda: read_header(source, path=script.entry))
     except UsageError as error:
         raise BundleError("bad_header", error.message) from error
     if (header.title, header.reference) != (script.title, script.reference):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import BundleError
-from ..models.manifest import ClaimResult, Manifest
+from ..models.manifest import ClaimResult, Judgement, Manifest
 from ..models.report import (
     ON_REQUEST,
     REQUIRED,
@@ -95,9 +95,8 @@ def target_of(manifest: Manifest) -> ReportedTarget:
     return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
 
 
-def verdict_of(manifest: Manifest) -> Verdict:
-    """The verdict, once it was recomputed."""
-    judgement = manifest.judgement
+def verdict_of(judgement: Judgement) -> Verdict:
+    """What a judgement that was recomputed says."""
     return Verdict(
         status=judgement.verdict,
         reasons=judgement.reasons,

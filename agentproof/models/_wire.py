@@ -181,11 +181,13 @@ _LINES = (
 
 def parse(raw: bytes) -> Any:  # Any: a JSON document
     """The document in `raw`, which is in the one encoding; raises as `decode` does."""
-    if (lines := raw.count(b"\n")) > MAX_LINES:
+    # No document has more lines, values or keys than bytes: most need not be looked at for these.
+    lines = raw.count(b"\n") if len(raw) > min(MAX_LINES, MAX_KEYS) else 0
+    if lines > MAX_LINES:
         raise FormatError(f"{lines} lines are over the limit of {MAX_LINES}", reason="too_large")
     # Each value but the first of its container follows a comma: few of these bound what a parser builds,
     # and only then is it needless to look at the lines first.
-    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MAX_LINES:
+    if len(raw) > MAX_LINES and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MAX_LINES:
         _hold_lines(raw)
     try:
         document = pydantic_core.from_json(raw, allow_inf_nan=False)
