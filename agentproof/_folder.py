@@ -124,7 +124,7 @@ class _Folder:
         if self._count > MAX_FILES:
             raise _too_many()
         limit = min(self._left, MAX_MEMBER_BYTES)
-        with self._refusals(relative):
+        try:
             descriptor = os.open(name, _FILE, dir_fd=held)
             try:
                 about = os.fstat(descriptor)
@@ -133,6 +133,8 @@ class _Folder:
                 data = b"" if about.st_size > limit else _read(descriptor, about.st_size)
             finally:
                 os.close(descriptor)
+        except OSError as error:
+            raise self._refused(relative, error) from error
         if about.st_size > limit or len(data) > limit:
             raise BundleError("too_large", f"over the limit of {limit} bytes", path=relative)
         self._left -= len(data)
@@ -143,4 +145,7 @@ class _Folder:
         try:
             yield
         except OSError as error:
-            raise CannotDoError(f"{self._root / relative}: {error.strerror}") from error
+            raise self._refused(relative, error) from error
+
+    def _refused(self, relative: str, error: OSError) -> CannotDoError:
+        return CannotDoError(f"{self._root / relative}: {error.strerror}")

@@ -11,7 +11,7 @@ from .._limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from .._memo import Memo
 from ..claims import INVARIANTS, AuthoredClaim, read_claims
 from ..errors import BundleError, CannotDoError, UsageError
-from ..models._wire import encode
+from ..models._wire import compact
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
 from ..models.header import Header, read_header
@@ -230,7 +230,7 @@ def is_same(first: Judgement, second: Judgement) -> bool:
 def _values_in(judgement: Judgement) -> bytes:
     """The values in it, by their bytes, since Python has 1 == True == 1.0."""
     values = [(finding.before, finding.after) for claim in judgement.claims for finding in claim.because]
-    return encode([values, [claim.arguments for claim in judgement.claims if claim.arguments is not None]])
+    return compact([values, [claim.arguments for claim in judgement.claims if claim.arguments is not None]])
 
 
 def hold_judgement(recorded: Judgement, recomputed: Judgement) -> None:

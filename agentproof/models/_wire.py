@@ -122,13 +122,20 @@ def encode(document: object) -> bytes:
         FormatError: NaN or infinity, a lone surrogate, or an integer too long to be written.
     """
     try:
-        compact = _compact(document)
         # See `_is_encoding`; what was sorted once is parsed in that order.
-        if (indented := _indented(compact)) is not None:
+        if (indented := _indented(_compact(document))) is not None:
             return indented
         text = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode("utf-8")
     except ValueError as error:  # allow_nan, UnicodeEncodeError, the 4,300-digit limit
+        raise FormatError(f"cannot be encoded: {error}", reason="not_encodable") from error
+
+
+def compact(document: object) -> bytes:
+    """What two documents share if and only if their encodings are the same; raises as `encode` does."""
+    try:
+        return _compact(document)
+    except ValueError as error:
         raise FormatError(f"cannot be encoded: {error}", reason="not_encodable") from error
 
 

@@ -178,8 +178,8 @@ def build_comparison_statement(comparison: Sha256, *, recordings: Mapping[Sha256
     document: dict[str, Any] = {  # Any: a JSON document
         "_type": Uri.STATEMENT.value,
         "subject": [
-            Resource.of("manifest.json", comparison).to_shape(),
-            *(Resource.of(f"bundles/{each}/manifest.json", each).to_shape() for each in sorted(recordings)),
+            _subject("manifest.json", comparison),
+            *(_subject(f"bundles/{each}/manifest.json", each) for each in sorted(recordings)),
         ],
         "predicateType": Uri.ENDORSED.value,
         "predicate": predicate.to_shape(),
@@ -214,12 +214,17 @@ def build_replayed_statement(
     return _statement(Uri.SVR, predicate, manifest, bundle_id)
 
 
+def _subject(name: str, sha256: Sha256) -> dict[str, Any]:  # Any: a JSON document
+    """The shape of a `Resource`."""
+    return {"name": name, "digest": {"sha256": sha256}}
+
+
 def _statement(role: Uri, predicate: Wire, manifest: Manifest, bundle_id: Sha256) -> bytes:
     document: dict[str, Any] = {  # Any: a JSON document
         "_type": Uri.STATEMENT.value,
         "subject": [
-            Resource.of("manifest.json", bundle_id).to_shape(),
-            Resource.of(manifest.target.wheel, manifest.target.sha256).to_shape(),
+            _subject("manifest.json", bundle_id),
+            _subject(manifest.target.wheel, manifest.target.sha256),
         ],
         "predicateType": role.value,
         "predicate": predicate.to_shape(),

@@ -50,6 +50,8 @@ def check_value(value: object) -> object:
 
 def _problem(value: object) -> list[str] | None:
     """What is wrong, and behind it the keys to there, the innermost first."""
+    if type(value) is str:
+        return None
     if isinstance(value, list):
         return _problem_below(enumerate(value))
     if isinstance(value, dict):
