@@ -78,6 +78,9 @@ def _translated(annotation: Any) -> Any:  # Any: type expressions
             if inner is str:
                 return Annotated[str, pydantic.StringConstraints(**limits.given())]
             return Annotated[_translated(inner), pydantic.Field(**limits.given())]
+        case (typing.Literal, [int(), *_]):
+            # Pydantic takes false and 0.0 for a literal 0; a checker in another language may not.
+            return Annotated[annotation, pydantic.BeforeValidator(_whole)]
         case (typing.Annotated, [inner, function]):
             return Annotated[_translated(inner), pydantic.AfterValidator(function)]
         case (builtins.tuple, [inner, builtins.Ellipsis]):
@@ -91,6 +94,12 @@ def _translated(annotation: Any) -> Any:  # Any: type expressions
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return _peer(typing.cast(Any, annotation))  # Any: mypy looks for a class's hash in the class
     return annotation
+
+
+def _whole(value: object) -> object:
+    if type(value) is not int:
+        raise ValueError("no whole number")
+    return value
 
 
 @functools.cache
@@ -155,7 +164,7 @@ def _broken(draw: Any, document: Any) -> Any:  # Any: hypothesis' draw, and JSON
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_model_accepts_what_pydantic_accepts_for_the_same_annotations(data: st.DataObject) -> None:
     wire: Any = data.draw(st.sampled_from(WIRES))  # Any: mypy looks for a class's hash in the class
     document = data.draw(_documents(wire))
