@@ -409,8 +409,7 @@ def test_an_older_release_did_not_regress_and_has_a_verdict_of_its_own() -> None
 def test_what_an_older_release_violates_too_is_not_told_as_if_it_came_after() -> None:
     (row,) = build_rows([Series("case", (Attempt("0.24.0", VIOLATED), Attempt("0.9.0", VIOLATED)))])
     first, other = (
-        changed(cell, target=target)
-        for cell, target in zip(row.cells, ("0.24.0", "0.9.0"), strict=True)
+        changed(cell, target=target) for cell, target in zip(row.cells, ("0.24.0", "0.9.0"), strict=True)
     )
     comparison = changed(_packed()[0], rows=(changed(row, cells=(first, other)),))
     told = [click.unstyle(line) for line in render_comparison(comparison.rows)]
