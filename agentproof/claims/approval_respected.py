@@ -6,11 +6,12 @@ or result that it was made from. Where the SDK was seen to ask the tool's `needs
 the call, its last answer before the start says whether approval was needed: such a callback may have a
 memory, so nobody else's asking counts; (2) a call whose last decision there was a rejection does not run;
 (3) a function call whose last decision there was an approval runs once the state is resumed, if that
-run returns: in it, in a run inside it, or in an earlier run of the same state; and it is not asked
-for again. A call id that the model gave again in the meantime is another call. Left out: runs under
-a context that carries approvals of its own (a RunContextWrapper, or one that the script decided on),
-tools with an approval callback of another kind (shell, apply_patch, custom tools), calls whose callback
-raised or answered differently for one id that the model gave more than once, calls that a tool's input
+run returns, or raises a ModelBehaviorError although it asked no model (and its agent lacks no tool of the
+state): in it, in a run inside it, or in an earlier run of the same state; and it is not asked for again. A
+call id that the model gave again in the meantime is another call. Left out: runs under a context that
+carries approvals of its own (a RunContextWrapper, or one that the script decided on), tools with an
+approval callback of another kind (shell, apply_patch, custom tools), calls whose callback raised or
+answered differently for one id that the model gave more than once, calls that a tool's input
 guardrail looked at, calls on whose tool a sticky decision the other way followed, and calls that the
 state said were executed when it was born.
 
@@ -18,12 +19,20 @@ Sites: starts of a tool that needs approval; decided calls of states that a run 
 
 Not observed: no tool that needs approval ran, and no decided state was resumed.
 
-From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487 (3).
+From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487, #5123 (3).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..models.events import ApprovalAsked, ContextDecided, Event, GuardrailRan, StateDecided, ToolStarted
+from ..models.events import (
+    ApprovalAsked,
+    ContextDecided,
+    Event,
+    GuardrailRan,
+    StateDecided,
+    StateRestored,
+    ToolStarted,
+)
 from ..models.manifest import Finding
 from ._approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ._evidence import Evidence, View
@@ -33,7 +42,7 @@ from ._runs import Run, times_asked
 from ._states import StateLine
 
 NAME = "approval-respected"
-VERSION = 2
+VERSION = 3
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "models", "runs", "states"})
 
@@ -120,8 +129,18 @@ def _resumed(view: View) -> Iterator[Finding | None]:
         for call, decision in last_decisions(line, view, before=run.started).items():
             if decision.decision == "reject":
                 yield _rejected(run, call, decision, view)
-            elif run.returned and _must_run(run, line, decision, view):
+            elif (run.returned or _blames_no_model(run, line)) and _must_run(run, line, decision, view):
                 yield _approved(run, line, call, decision, view)
+
+
+def _blames_no_model(run: Run, line: StateLine) -> bool:
+    """Whether the run says that a model behaved badly, although it asked none and began nothing."""
+    if isinstance(line.birth, StateRestored) and line.birth.lacking:
+        return False
+    error = run.ended.error if run.ended is not None and run.ended.outcome == "raised" else None
+    if error is None or error.type != "agents.exceptions:ModelBehaviorError":
+        return False
+    return not any(one.model_calls() or one.tools_started() for one in run.tree())
 
 
 def _must_run(run: Run, line: StateLine, decision: StateDecided, view: View) -> bool:

@@ -1,13 +1,15 @@
 """A result lists the guardrails that ran.
 
 Rule: a run that returned lists each guardrail, of each of the four kinds, at least as often as it ran in
-that run without raising.
+that run without raising. So do the data that a run's exception carries, for the input or output guardrail
+that tripped, and for guardrails that had run before that one or before the run's last model call; kinds that
+the release does not tell there are left out.
 
-Sites: guardrails that ran in runs that returned.
+Sites: guardrails that ran in runs that returned, and those that an exception must tell.
 
-Not observed: no guardrail ran in a run that returned.
+Not observed: no such guardrail.
 
-From: openai/openai-agents-python#4097.
+From: openai/openai-agents-python#4097, #3237, #4071.
 """
 
 from collections import Counter
@@ -21,20 +23,39 @@ from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "guardrails-reported"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"guardrails", "runs"})
 
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge every run that returned in the one trace."""
+    """Judge every run of the one trace that returned, or raised with data of the run."""
     view = evidence.view
-    ran = [(run, event) for run in view.runs.values() if run.returned for event in _ran(run)]
+    ran = [(run, event) for run in view.runs.values() for event in _due(run, view)]
     return outcome(sites=len(ran), because=_violations(ran, view))
 
 
-def _ran(run: Run) -> list[GuardrailRan]:
-    return [event for event in run.events if isinstance(event, GuardrailRan) and event.error is None]
+def _due(run: Run, view: View) -> list[GuardrailRan]:
+    """The guardrails that have to be listed."""
+    ran = [event for event in run.events if isinstance(event, GuardrailRan) and event.error is None]
+    if run.returned:
+        return ran
+    if run.ended is None or run.ended.outcome != "raised":
+        return []
+    tripped = [event for event in ran if event.tripped and event.guardrail_kind in ("input", "output")]
+    if run.ended.error is None or not run.ended.error.type.endswith("TripwireTriggered"):
+        tripped = []
+    last = run.model_calls()[-1:]
+
+    def is_due(event: GuardrailRan) -> bool:
+        # Of several that tripped the first one is told, and which that was is nobody's to say.
+        if event in tripped:
+            return len(tripped) == 1
+        return any(view.happens_before(event, call) for call in last) or (
+            bool(tripped) and all(view.happens_before(event, one) for one in tripped)
+        )
+
+    return [event for event in ran if _listed(run, event.guardrail_kind) is not None and is_due(event)]
 
 
 def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Finding]:
@@ -49,7 +70,7 @@ def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Fin
         count = sum(1 for one in listed if isinstance(one, dict) and one.get("name") == event.name)
         if count < times[key]:
             yield make_finding(
-                code="not_listed",
+                code="not_listed" if run.returned else "not_told",
                 events=view.refs(event, run.ended),
                 run=run.label,
                 subject=f"{event.guardrail_kind.replace('_', ' ')} guardrail {event.name}",
@@ -59,13 +80,15 @@ def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Fin
 
 
 def _listed(run: Run, kind: str) -> list[Any] | None:  # Any: values
-    lists = run.ended.guardrails if run.ended is not None else None
+    if run.ended is None:
+        return None
+    told = run.ended.error.data if run.ended.error is not None else None
+    lists = told.get("guardrails") if isinstance(told, dict) else run.ended.guardrails
     listed = lists.get(kind) if isinstance(lists, dict) else None
     return listed if isinstance(listed, list) else None
 
 
 def explain(finding: Finding) -> str:
     """Which guardrail is missing."""
-    return (
-        f"{finding.subject} ran {finding.before} times in run {finding.run}; its result lists {finding.after}"
-    )
+    listed = {"not_listed": "its result lists", "not_told": "its exception tells"}[finding.code]
+    return f"{finding.subject} ran {finding.before} times in run {finding.run}; {listed} {finding.after}"

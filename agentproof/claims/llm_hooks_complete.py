@@ -12,7 +12,9 @@ From: openai/openai-agents-python#1619.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
+from ..models._wire import encode
 from ..models.events import HookCalled
 from ..models.manifest import Finding
 from ._evidence import Evidence, View
@@ -21,7 +23,7 @@ from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "llm-hooks-complete"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"hooks", "models", "runs"})
 
@@ -35,11 +37,13 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 
 _Count = tuple[Run, str, str, int, int]
-"""A run, a scope, a hook, how often it had to be called, and how often it was."""
+"""A run, a scope, a hook, how often it had to be called at least or, where it was called too often, at most;
+and how often it was."""
 
 
 def _counts(run: Run, known: Mapping[str, frozenset[str]]) -> Iterator[_Count]:
     calls, answers = len(run.model_calls()), len(run.answers())
+    again = _tried_again(run)
     if not calls or run.ended is None or run.ended.outcome not in ("returned", "raised"):
         return
     told = [event for event in run.events if isinstance(event, HookCalled)]
@@ -52,7 +56,18 @@ def _counts(run: Run, known: Mapping[str, frozenset[str]]) -> Iterator[_Count]:
         for hook, wanted in (("on_llm_start", calls), ("on_llm_end", answers)):
             if hook in known[scope]:
                 times = sum(1 for event in told if (event.scope, event.hook) == (scope, hook))
-                yield run, scope, hook, wanted, times
+                fewer = again if hook == "on_llm_start" else 0
+                yield run, scope, hook, max(wanted - fewer, min(wanted, times)), times
+
+
+def _tried_again(run: Run) -> int:
+    """How many calls of the model failed, or were left, and were made again with the same input."""
+    answered = {answer.call for answer in run.answers()}
+    return sum(
+        1
+        for first, second in pairwise(run.model_calls())
+        if first.call not in answered and encode(first.input) == encode(second.input)
+    )
 
 
 def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:

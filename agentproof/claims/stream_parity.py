@@ -5,9 +5,9 @@ streamed and both were given the same: how they ended, tools with arguments and 
 interruptions, final output, last agent, guardrail lists, new items, what the models were told, and the
 session afterwards. The comparison stops at the first run that differs, or that was given something
 else. Left out: usage, generated ids, timing, cancelled runs and streams that the consumer left, runs
-that share a session at the same time, and after an input guardrail's tripwire what the model was asked
-(a race). It says that the modes differ,
-not which of them is wrong.
+that share a session at the same time, runs that were given the same as others at the same time, and after
+an input guardrail's tripwire what the model was asked (a race). It says that the modes differ, not which
+of them is wrong.
 
 Sites: pairs of runs that were compared.
 
@@ -17,6 +17,7 @@ From: openai/openai-agents-python#4184, #4160, #4097, #2426, #4070 and whatever 
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from ..models._wire import encode
@@ -29,7 +30,7 @@ from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "stream-parity"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "both"
 NEEDS = frozenset({"hooks", "models", "runs"})
 
@@ -48,10 +49,11 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 
 def _compared(plain: View, streamed: View) -> Iterator[list[Finding]]:
+    unclear = _unclear(plain) | _unclear(streamed)
     for one, other in zip(plain.top, streamed.top, strict=False):
         if _given(one) != _given(other):
             return
-        if one.started.streamed == other.started.streamed:
+        if one.started.streamed == other.started.streamed or encode(_given(one)) in unclear:
             continue
         if not (_is_over(one) and _is_over(other)) or plain.overlaps(one) or streamed.overlaps(other):
             return
@@ -70,6 +72,22 @@ def _given(run: Run) -> Any:  # Any: values of the observed program
         start.max_turns,
         start.session is not None,
     ]
+
+
+def _unclear(view: View) -> set[bytes]:
+    """What was given to several runs some of which went on at the same time: which of them is which in the
+    other mode, nobody can say."""
+    groups: dict[bytes, list[Run]] = {}
+    for run in view.top:
+        groups.setdefault(encode(_given(run)), []).append(run)
+    return {
+        given
+        for given, runs in groups.items()
+        if not all(
+            one.ended is not None and view.happens_before(one.ended, other.started)
+            for one, other in pairwise(runs)
+        )
+    }
 
 
 def _is_over(run: Run) -> bool:

@@ -2,7 +2,7 @@
 
 Rule: the tokens that the result of a top-level run reports are those that it began with plus those of its
 model calls, with or without the calls of the runs inside it. The number of requests too, where every
-answer reports some.
+call was answered and every answer reports some; a call that failed may count as a request.
 
 Sites: top-level runs that returned with usage and whose models reported some.
 
@@ -20,7 +20,7 @@ from ._outcome import Outcome, Scope, make_finding, outcome
 from ._runs import Run
 
 NAME = "usage-is-sum"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
 NEEDS = frozenset({"models", "runs"})
 
@@ -62,9 +62,11 @@ def _sum(run: Run, runs: Iterable[Run], name: str) -> int:
     return sum(part for part in parts if isinstance(part, int))
 
 
-def _all_requests(runs: Iterable[Run]) -> bool:
+def _all_requests(runs: list[Run]) -> bool:
     answers = [answer for run in runs for answer in run.answers()]
-    return all(isinstance(_usage(answer.usage).get("requests"), int) for answer in answers)
+    return len(answers) == sum(len(run.model_calls()) for run in runs) and all(
+        isinstance(_usage(answer.usage).get("requests"), int) for answer in answers
+    )
 
 
 def _is_shared(run: Run, top: Iterable[Run]) -> bool:

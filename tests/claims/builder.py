@@ -218,11 +218,13 @@ class Script:
                     snapshot=self.digest(document),
                 )
 
-    def model(self, run: str, given: Json, *output: Json, **fields: Json) -> None:
+    def model(
+        self, run: str, given: Json, *output: Json, response_id: str | None = None, **fields: Json
+    ) -> None:
         """The model is asked with `given` and answers with `output`."""
         call = self.label("M")
         self.add("model.called", run=run, call=call, model="m:M", streamed=False, input=given, **fields)
-        self.add("model.answered", run=run, call=call, output=list(output))
+        self.add("model.answered", run=run, call=call, output=list(output), response_id=response_id)
 
     def tool(
         self, run: str, call_id: str = "call_1", tool: str = "pay", *, output: Json = "ok", **fields: Json

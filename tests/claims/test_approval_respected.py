@@ -331,3 +331,37 @@ def test_a_decision_made_in_parallel_may_have_come_in_time() -> None:
         script.decide(state)
     script.join(running, deciding)
     assert evaluate(RULE, script.exit()).because == ()
+
+
+BLAMES_THE_MODEL = {"type": "agents.exceptions:ModelBehaviorError", "message": "already executed"}
+
+
+def _resumed_and_raised(*, asks: bool = False, error: str = BLAMES_THE_MODEL["type"]) -> Script:
+    script = Script()
+    run = script.run()
+    state = script.made(script.end(run, waits_for=["call_1"]), state_json())
+    script.decide(state)
+    run = script.run(state=state)
+    if asks:
+        script.model(run, "go", function_call("call_2", "unknown"))
+    script.end(run, "raised", error={**BLAMES_THE_MODEL, "type": error})
+    return script.exit()
+
+
+def test_an_approved_call_is_not_lost_to_an_error_that_blames_a_model_which_nobody_asked() -> None:
+    assert told("approval-respected", _resumed_and_raised()) == [
+        "call_1 was approved on S1; run R2 ended without running it"
+    ]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        _resumed_and_raised(asks=True),
+        _resumed_and_raised(error="agents.exceptions:UserError"),
+        _resumed_and_raised(error="builtins:ConnectionError"),
+    ],
+    ids=["a model was asked", "the caller is to blame", "another error"],
+)
+def test_an_approved_call_may_be_lost_to_another_error(script: Script) -> None:
+    assert evaluate("approval-respected", script).because == ()

@@ -77,6 +77,25 @@ def test_runs_that_were_given_something_else_are_not_compared() -> None:
     assert evaluate(RULE, *_pair(write)).status == "not_observed"
 
 
+@pytest.mark.parametrize(("same_time", "status"), [(True, "not_observed"), (False, "violated")])
+def test_runs_that_were_given_the_same_at_the_same_time_are_not_told_apart(
+    same_time: bool, status: str
+) -> None:
+    def write(script: Script, streamed: bool) -> None:
+        runs = []
+        for name in ("b", "a") if streamed else ("a", "b"):
+            if same_time:
+                with script.lane() as end:
+                    script.end(script.run(), final_output=name)
+                runs.append(end)
+            else:
+                script.end(script.run(), final_output=name)
+        if runs:
+            script.join(*runs)
+
+    assert evaluate(RULE, *_pair(write)).status == status
+
+
 def test_a_script_that_streams_already_has_nothing_to_compare() -> None:
     def write(script: Script, streamed: bool) -> None:
         script.end(script.run(streamed=True), final_output=streamed)
