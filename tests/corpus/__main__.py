@@ -30,6 +30,25 @@ TRUE_ON_FIXED = {
     # The report is fixed; what else these show on the fixed release is still so there (INVARIANTS.md).
     ("checkpoint-usage-shared", "state-integrity"),
     ("nested-handoff-duplicates-calls", "stream-tells-result"),
+    # #4071 and #4090: until 0.19.2 and 0.19.3 an exception did not tell the guardrail that tripped.
+    ("blocked-stream-still-stored", "guardrails-reported"),
+    ("tool-runs-after-tripwire", "guardrails-reported"),
+    ("tripwire-leaves-answer-in-session", "guardrails-reported"),
+    # #4146: until 0.19.3 a streamed handoff was announced as a tool call first.
+    ("guardrails-lost-at-handoff", "stream-tells-result"),
+    ("handoff-announced-late", "stream-tells-result"),
+    ("handoff-callback-not-awaited", "stream-tells-result"),
+    ("handoff-turn-not-stored", "stream-tells-result"),
+    # #2171: until 0.6.7 a nested history told the calls twice.
+    ("handoff-turn-not-stored", "told-once"),
+    # #4097: until 0.19.3 a streamed result listed no tool guardrails.
+    ("guardrails-lost-at-handoff", "guardrails-reported"),
+    ("guardrails-lost-at-handoff", "stream-parity"),
+    # #3931: until 0.19.0 a plain run lost its input when a model call was tried again.
+    ("retry-loses-stored-input", "result-in-session"),
+    ("retry-loses-stored-input", "stream-parity"),
+    # #4413 and #4479: until 0.21.0 and 0.22.0 two states of one result shared decisions and usage.
+    ("resume-grows-old-result", "state-integrity"),
 }
 BROKEN_WHEN_STREAMED = {"shared-entry-in-usage-total"}
 """Cases whose scripts raise once their runs are streamed (this one's model tells no usage in its stream), so
@@ -56,7 +75,7 @@ def main() -> int:
         scripts = healthy(options.folder) if options.folder else healthy()
         wanted = [s for s in scripts if not options.only or any(text in s.stem for text in options.only)]
         return _healthy(studio, wanted, options.on or HEALTHY_ON, show=options.show)
-    found = cases(options.folder, options.only) if options.folder else cases(only=options.only)
+    found = cases(*([options.folder] if options.folder else []), only=options.only)
     return _cases(studio, found, show=options.show)
 
 

@@ -81,10 +81,10 @@ class Recording:
                 found.setdefault(claim.id, []).append(claim.mode)
         return found
 
-    def marks(self) -> set[tuple[str, str, str | None]]:
-        """What is violated, where: claim, code and pointer."""
+    def marks(self) -> set[tuple[str, str, str, str | None]]:
+        """What is violated, where: claim, mode, code and pointer."""
         return {
-            (claim.id, finding.code, finding.pointer)
+            (claim.id, claim.mode, finding.code, finding.pointer)
             for claim in self.judgement.claims
             if claim.status == "violated"
             for finding in claim.because
@@ -189,11 +189,16 @@ class Case:
         return self.facts["fixed"] and str(self.facts["fixed"])
 
 
-def cases(folder: Path = SCRIPTS / "cases", only: Iterable[str] = ()) -> list[Case]:
-    """The cases of a folder; `only` narrows them to those whose names contain one of these texts."""
+CASES = (SCRIPTS / "cases", SCRIPTS / "unseen")
+"""Real reports that the rules were written with, and those that were reduced afterwards."""
+
+
+def cases(*folders: Path, only: Iterable[str] = ()) -> list[Case]:
+    """The cases of these folders; `only` narrows them to those whose names contain one of these texts."""
     wanted = tuple(only)
     return [
         Case(path.name, path / "repro.py", json.loads((path / "case.json").read_bytes()))
+        for folder in folders or CASES
         for path in sorted(folder.iterdir())
         if (path / "case.json").exists() and (not wanted or any(text in path.name for text in wanted))
     ]

@@ -1,0 +1,115 @@
+"""Two fresh runs whose models use the same call ids, one agent as a tool."""
+import asyncio
+import copy
+import json
+
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+
+set_tracing_disabled(True)
+
+
+def text(words, id="msg_1"):
+    part = ResponseOutputText(type="output_text", text=words, annotations=[])
+    return ResponseOutputMessage(
+        id=id, type="message", role="assistant", status="completed", content=[part]
+    )
+
+
+def tool_call(name, call_id="call_1", **arguments):
+    return ResponseFunctionToolCall(
+        id="fc_" + call_id,
+        call_id=call_id,
+        type="function_call",
+        name=name,
+        arguments=json.dumps(arguments),
+    )
+
+
+class Script(Model):
+    """Plays its answers one after the other and keeps what it was given."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    def next_answer(self, args, kwargs):
+        self.requests.append(copy.deepcopy(kwargs["input"] if "input" in kwargs else args[1]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def get_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        usage = Usage(requests=1, input_tokens=8, output_tokens=4, total_tokens=12)
+        return ModelResponse(output=answer, usage=usage, response_id=None)
+
+    async def stream_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        for index, item in enumerate(answer):
+            yield ResponseOutputItemDoneEvent(
+                type="response.output_item.done", item=item, output_index=index,
+                sequence_number=index,
+            )
+        yield ResponseCompletedEvent(
+            type="response.completed",
+            sequence_number=len(answer),
+            response=Response(
+                id="resp_1", object="response", created_at=0, model="script", output=answer,
+                tool_choice="auto", tools=[], parallel_tool_calls=True,
+            ),
+        )
+
+
+ran = []
+
+
+@function_tool(needs_approval=True)
+def pay(amount: int) -> str:
+    ran.append(amount)
+    return "paid"
+
+
+class ByInput(Script):
+    """Asks for what it was told; the same ids each time, as some providers do."""
+
+    def next_answer(self, args, kwargs):
+        given = kwargs["input"] if "input" in kwargs else args[1]
+        self.requests.append(copy.deepcopy(given))
+        done = not isinstance(given, str) and any(
+            i.get("type") == "function_call_output" for i in given if isinstance(i, dict))
+        return [text("done")] if done else self.answers[0]
+
+
+async def main():
+    clerk = Agent(name="clerk", tools=[pay], model=ByInput([tool_call("pay", "in_1", amount=5)]))
+    boss = Agent(
+        name="boss", tools=[clerk.as_tool(tool_name="ask", tool_description="asks the clerk")],
+        model=ByInput([tool_call("ask", "out_1", input="pay 5")]),
+    )
+    first = await Runner.run(boss, "pay 5")
+    asked = len(clerk.model.requests)
+    second = await Runner.run(boss, "pay 5")
+    seen = {"asked": [asked, len(clerk.model.requests)]}
+    for name, paused in (("second", second), ("first", first)):
+        state = paused.to_state()
+        state.approve(state.get_interruptions()[0])
+        try:
+            result = await Runner.run(boss, state)
+            seen[name] = {"output": result.final_output, "asks": len(result.interruptions)}
+        except Exception as error:
+            seen[name] = type(error).__name__
+        seen[name + " ran"] = list(ran)
+    print(json.dumps(seen))
+
+
+asyncio.run(main())

@@ -1,0 +1,108 @@
+"""An approved tool that is not the last one, output guardrails, and the session."""
+import asyncio
+import copy
+import json
+
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+
+set_tracing_disabled(True)
+
+
+def text(words, id="msg_1"):
+    part = ResponseOutputText(type="output_text", text=words, annotations=[])
+    return ResponseOutputMessage(
+        id=id, type="message", role="assistant", status="completed", content=[part]
+    )
+
+
+def tool_call(name, call_id="call_1", **arguments):
+    return ResponseFunctionToolCall(
+        id="fc_" + call_id,
+        call_id=call_id,
+        type="function_call",
+        name=name,
+        arguments=json.dumps(arguments),
+    )
+
+
+class Script(Model):
+    """Plays its answers one after the other and keeps what it was given."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    def next_answer(self, args, kwargs):
+        self.requests.append(copy.deepcopy(kwargs["input"] if "input" in kwargs else args[1]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def get_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        usage = Usage(requests=1, input_tokens=8, output_tokens=4, total_tokens=12)
+        return ModelResponse(output=answer, usage=usage, response_id=None)
+
+    async def stream_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        for index, item in enumerate(answer):
+            yield ResponseOutputItemDoneEvent(
+                type="response.output_item.done", item=item, output_index=index,
+                sequence_number=index,
+            )
+        yield ResponseCompletedEvent(
+            type="response.completed",
+            sequence_number=len(answer),
+            response=Response(
+                id="resp_1", object="response", created_at=0, model="script", output=answer,
+                tool_choice="auto", tools=[], parallel_tool_calls=True,
+            ),
+        )
+
+
+from agents import GuardrailFunctionOutput, SQLiteSession, output_guardrail
+
+
+@function_tool(needs_approval=True)
+def pay(amount: int) -> str:
+    return "paid"
+
+
+@function_tool
+def finish() -> str:
+    return "finished"
+
+
+@output_guardrail
+async def fine(context, agent, output):
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=False)
+
+
+async def main():
+    session = SQLiteSession("till")
+    agent = Agent(
+        name="till", tools=[pay, finish], output_guardrails=[fine],
+        tool_use_behavior={"stop_at_tool_names": ["finish"]},
+        model=Script([tool_call("pay", "c1", amount=5)], [text("done")]),
+    )
+    paused = await Runner.run(agent, "pay 5", session=session)
+    state = paused.to_state()
+    state.approve(state.get_interruptions()[0])
+    result = await Runner.run(agent, state, session=session)
+    print(json.dumps({
+        "output": result.final_output,
+        "stored": [item.get("type") or item.get("role") for item in await session.get_items()],
+    }))
+
+
+asyncio.run(main())

@@ -1,0 +1,99 @@
+"""Approving by taking calls off the list that get_interruptions() gives."""
+import asyncio
+import copy
+import json
+
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+
+set_tracing_disabled(True)
+
+
+def text(words, id="msg_1"):
+    part = ResponseOutputText(type="output_text", text=words, annotations=[])
+    return ResponseOutputMessage(
+        id=id, type="message", role="assistant", status="completed", content=[part]
+    )
+
+
+def tool_call(name, call_id="call_1", **arguments):
+    return ResponseFunctionToolCall(
+        id="fc_" + call_id,
+        call_id=call_id,
+        type="function_call",
+        name=name,
+        arguments=json.dumps(arguments),
+    )
+
+
+class Script(Model):
+    """Plays its answers one after the other and keeps what it was given."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    def next_answer(self, args, kwargs):
+        self.requests.append(copy.deepcopy(kwargs["input"] if "input" in kwargs else args[1]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def get_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        usage = Usage(requests=1, input_tokens=8, output_tokens=4, total_tokens=12)
+        return ModelResponse(output=answer, usage=usage, response_id=None)
+
+    async def stream_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        for index, item in enumerate(answer):
+            yield ResponseOutputItemDoneEvent(
+                type="response.output_item.done", item=item, output_index=index,
+                sequence_number=index,
+            )
+        yield ResponseCompletedEvent(
+            type="response.completed",
+            sequence_number=len(answer),
+            response=Response(
+                id="resp_1", object="response", created_at=0, model="script", output=answer,
+                tool_choice="auto", tools=[], parallel_tool_calls=True,
+            ),
+        )
+
+
+ran = []
+
+
+@function_tool(needs_approval=True)
+def pay(amount: int) -> str:
+    ran.append(amount)
+    return "paid"
+
+
+async def main():
+    agent = Agent(
+        name="till", tools=[pay],
+        model=Script([tool_call("pay", "c1", amount=1), tool_call("pay", "c2", amount=2)],
+                     [text("done")]),
+    )
+    paused = await Runner.run(agent, "pay both")
+    state = paused.to_state()
+    pending = state.get_interruptions()
+    while pending:
+        state.approve(pending.pop(0))
+    left = len(state.get_interruptions())
+    stored = len(state.to_json()["current_step"]["data"]["interruptions"])
+    result = await Runner.run(agent, state)
+    print(json.dumps({"left": left, "stored": stored, "ran": ran, "output": result.final_output}))
+
+
+asyncio.run(main())

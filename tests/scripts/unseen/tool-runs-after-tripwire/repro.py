@@ -1,0 +1,123 @@
+"""A tool call of a turn that an input guardrail refuses."""
+import asyncio
+import copy
+import json
+
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+
+set_tracing_disabled(True)
+
+
+def text(words, id="msg_1"):
+    part = ResponseOutputText(type="output_text", text=words, annotations=[])
+    return ResponseOutputMessage(
+        id=id, type="message", role="assistant", status="completed", content=[part]
+    )
+
+
+def tool_call(name, call_id="call_1", **arguments):
+    return ResponseFunctionToolCall(
+        id="fc_" + call_id,
+        call_id=call_id,
+        type="function_call",
+        name=name,
+        arguments=json.dumps(arguments),
+    )
+
+
+class Script(Model):
+    """Plays its answers one after the other and keeps what it was given."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    def next_answer(self, args, kwargs):
+        self.requests.append(copy.deepcopy(kwargs["input"] if "input" in kwargs else args[1]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def get_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        usage = Usage(requests=1, input_tokens=8, output_tokens=4, total_tokens=12)
+        return ModelResponse(output=answer, usage=usage, response_id=None)
+
+    async def stream_response(self, *args, **kwargs):
+        answer = self.next_answer(args, kwargs)
+        for index, item in enumerate(answer):
+            yield ResponseOutputItemDoneEvent(
+                type="response.output_item.done", item=item, output_index=index,
+                sequence_number=index,
+            )
+        yield ResponseCompletedEvent(
+            type="response.completed",
+            sequence_number=len(answer),
+            response=Response(
+                id="resp_1", object="response", created_at=0, model="script", output=answer,
+                tool_choice="auto", tools=[], parallel_tool_calls=True,
+            ),
+        )
+
+
+from agents import GuardrailFunctionOutput, InputGuardrailTripwireTriggered, input_guardrail
+
+ran = []
+
+
+@function_tool
+def wipe() -> str:
+    ran.append("wipe")
+    return "wiped"
+
+
+@input_guardrail
+async def refuse(context, agent, given):
+    await asyncio.sleep(0.05)
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+
+class Slow(Script):
+    async def get_response(self, *args, **kwargs):
+        await asyncio.sleep(0.3)
+        return await super().get_response(*args, **kwargs)
+
+    async def stream_response(self, *args, **kwargs):
+        await asyncio.sleep(0.3)
+        async for event in super().stream_response(*args, **kwargs):
+            yield event
+
+
+async def attempt(streamed):
+    ran.clear()
+    model = Slow([tool_call("wipe")], [text("done")])
+    agent = Agent(name="a", tools=[wipe], model=model, input_guardrails=[refuse])
+    outcome = "finished"
+    try:
+        if streamed:
+            result = Runner.run_streamed(agent, "wipe it")
+            async for _ in result.stream_events():
+                await asyncio.sleep(0.5)
+        else:
+            await Runner.run(agent, "wipe it")
+    except InputGuardrailTripwireTriggered:
+        outcome = "blocked"
+    await asyncio.sleep(0.2)
+    return {"outcome": outcome, "ran": list(ran)}
+
+
+async def main():
+    print(json.dumps({"plain": await attempt(False), "streamed": await attempt(True)}))
+
+
+asyncio.run(main())
