@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentproof._environment import _lock, _pythons, _venv, _wheels
-from tests.corpus.recordings import Case, cases
+from tests.corpus.recordings import CASES, Case, cases
 from tests.unit.recorder.driver import bare, record
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     walls: list[float] = []
     cpus: list[float] = []
     print(f"{'case':<42} {'release':<8} {'bare':>7} {'recorded':>9}  ratio of wall, of CPU")
-    for case in cases(only=options.only):
+    for case in cases(CASES[0], only=options.only):
         pairs = measure(case, runs=options.runs, python=options.python)
         wall, cpu = (
             statistics.median(getattr(after, name) / getattr(before, name) for before, after in pairs)
