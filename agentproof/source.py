@@ -319,10 +319,13 @@ class Sources:
     locks: tuple[KnownLock, ...] = ()
     provenance: Callable[[str], Provenance | None] | None = None
     """The wheel store: what this machine knows of the wheel with that SHA-256."""
+    stored: Callable[[str], bytes | None] | None = None
+    """The wheel store: the bytes of the wheel with that SHA-256, hashed as they are read."""
 
     def wheel_bytes(self, sha256: str) -> bytes | None:
-        """The bytes of the target wheel, where the reader gave that very wheel."""
-        return next((held.data for held in self.wheels if held.wheel.sha256 == sha256), None)
+        """The bytes of the target wheel, where the reader gave that very wheel or keeps it."""
+        given = next((held.data for held in self.wheels if held.wheel.sha256 == sha256), None)
+        return self.stored(sha256) if given is None and self.stored is not None else given
 
     def compare(self, target: Target) -> Compared:
         """Whether the reader holds the wheel that `target` names."""

@@ -95,19 +95,24 @@ class WheelStore:
             return None
         return (path, data) if hashlib.sha256(data).hexdigest() == sha256 else None
 
+    def bytes_of(self, sha256: str) -> bytes | None:
+        """The bytes of the wheel with that digest, hashed now; None as for `get`."""
+        found = self.load(sha256)
+        return found[1] if found is not None else None
+
     def read(self, sha256: str) -> bytes:
         """The bytes of the wheel with that digest, hashed now.
 
         Raises:
             CannotDoError: it is not here, or has changed.
         """
-        found = self.load(sha256)
-        if found is None:
+        data = self.bytes_of(sha256)
+        if data is None:
             raise CannotDoError(
                 f"the wheel store {self.root} holds no wheel of SHA-256 {sha256}",
                 hint="run again with the index in reach",
             )
-        return found[1]
+        return data
 
     def provenance(self, sha256: str) -> Provenance | None:
         """How this machine got that wheel; None when it does not know."""

@@ -181,6 +181,7 @@ def own_reader(
     from ..trust import read_revoked, read_trust
 
     trust = keyring.own_trust()
+    store = _wheels.default_store()
     trees: dict[str, tuple[Tree, ...]] = {}
     for file in trust_files:
         if ":" not in file:
@@ -201,7 +202,8 @@ def own_reader(
         sources=Sources(
             wheels=tuple(read_held_wheel(path) for path in wheels),
             locks=tuple(read_known(path) for path in locks),
-            provenance=_wheels.default_store().provenance,
+            provenance=store.provenance,
+            stored=store.bytes_of,
         ),
         at=at,
         thresholds=thresholds or {},

@@ -1,12 +1,14 @@
 """The check of one bundle: five words, in an order, resting on what the reader brings."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from agentproof._checks._content import hold_judgement
+from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.check import Checked, Reader, check_bundle, check_path, exit_code
 from agentproof.errors import BundleError, Exit, UsageError
 from agentproof.models.manifest import Finding, Manifest
@@ -138,6 +140,27 @@ def test_without_the_wheels_bytes_modules_are_not_compared() -> None:
     checked = check_bundle(detached, reader=Reader(trust=TRUSTING))
     assert (checked.status, _reason(checked, "source")) == ("INTACT", "wheel_absent")
     assert check_bundle(detached, reader=READER).status == "CURRENT"
+
+
+@pytest.mark.parametrize(
+    ("project", "status", "reason"),
+    [("openai-agents", "CURRENT", None), ("other", "INTACT", "no_source")],
+)
+def test_a_thin_bundle_takes_its_wheel_from_the_readers_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str, status: str, reason: str | None
+) -> None:
+    monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
+    store = WheelStore(tmp_path / "cache")
+    path = store.add(
+        forge.WHEEL, name=forge.WHEEL_NAME, provenance=Provenance(origin="index", project=project)
+    )
+    thin = replace(BUNDLE, members={p: d for p, d in BUNDLE.members.items() if not p.startswith("wheels/")})
+    reader = Reader(trust=TRUSTING, sources=Sources(provenance=store.provenance, stored=store.bytes_of))
+    checked = check_bundle(thin, reader=reader)
+    assert (checked.status, _reason(checked, "source")) == (status, reason)
+    path.write_bytes(b"changed")
+    checked = check_bundle(thin, reader=reader)
+    assert (checked.status, _reason(checked, "source")) == ("INTACT", "wheel_absent")
 
 
 def test_expecting_another_verdict_is_a_no_but_never_hides_a_fault() -> None:
