@@ -161,7 +161,7 @@ def _get_wheel(target: Target) -> str:
 
 
 _EVIDENCE: Memo[Sha256] = Memo(limit=MAX_KEPT_JUDGEMENTS)
-_JUDGED: Memo[tuple[Judgement, Verdict]] = Memo(limit=MAX_KEPT_JUDGEMENTS)
+_JUDGED: Memo[tuple[Judgement, bytes, Verdict]] = Memo(limit=MAX_KEPT_JUDGEMENTS)
 
 
 class _Check:
@@ -364,12 +364,12 @@ class _Check:
         judged = partial(judge, traces=self.traces, state=self.states.__getitem__, **given)
         recorded = manifest.judgement
 
-        def everything_judged() -> tuple[Judgement, Verdict]:
+        def everything_judged() -> tuple[Judgement, bytes, Verdict]:
             judgement = judged(authored=content.authored_in(manifest, header, self.traces))
-            return judgement, verdict_of(judgement)
+            return judgement, content.values_in(judgement), verdict_of(judgement)
 
-        everything, verdict = _JUDGED.get((seen, *given.values()), 1, everything_judged)
-        if content.is_same(everything, recorded):
+        everything, values, verdict = _JUDGED.get((seen, *given.values()), 1, everything_judged)
+        if recorded == everything and content.values_in(recorded) == values:
             self.verdict = verdict
             return recorded
         # Another version of agentproof may have known fewer claims: exactly those are judged again.

@@ -222,20 +222,15 @@ def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ..
     return beyond
 
 
-def is_same(first: Judgement, second: Judgement) -> bool:
-    """Whether two judgements have the same bytes."""
-    return first == second and _values_in(first) == _values_in(second)
-
-
-def _values_in(judgement: Judgement) -> bytes:
-    """The values in it, by their bytes, since Python has 1 == True == 1.0."""
+def values_in(judgement: Judgement) -> bytes:
+    """The values in it, by their bytes, since Python has 1 == True == 1.0: what is equal may differ there."""
     values = [(finding.before, finding.after) for claim in judgement.claims for finding in claim.because]
     return compact([values, [claim.arguments for claim in judgement.claims if claim.arguments is not None]])
 
 
 def hold_judgement(recorded: Judgement, recomputed: Judgement) -> None:
     """The recorded judgement is the recomputed one."""
-    if is_same(recorded, recomputed):
+    if recorded == recomputed and values_in(recorded) == values_in(recomputed):
         return
     if recorded.verdict != recomputed.verdict:
         text = f"the traces give {recomputed.verdict!r}, the manifest says {recorded.verdict!r}"

@@ -12,7 +12,7 @@ Rules:
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic_core
@@ -238,26 +238,26 @@ def _is_encoding(raw: bytes, document: Any) -> bool:  # Any: a JSON document
     Pydantic's serialiser indents and spells as `encode` does, but for floats; it does not sort.
     """
     indented: bytes = pydantic_core.to_json(document, indent=2)
-    if len(indented) + 1 == len(raw) and raw.startswith(indented) and _is_sorted_without_floats(document):
+    if len(indented) + 1 == len(raw) and raw.startswith(indented) and _are_sorted_without_floats([document]):
         return raw.endswith(b"\n")
     return encode(document) == raw
 
 
-def _is_sorted_without_floats(document: Any) -> bool:  # Any: a JSON document
-    kind = type(document)
-    if kind is not dict and kind is not list:
-        return kind is not float
-    if kind is dict:
-        keys = list(document)
-        if keys != sorted(keys):
-            return False
-        document = document.values()
-    for each in document:
+def _are_sorted_without_floats(parts: Iterable[Any]) -> bool:  # Any: JSON documents
+    known: list[str] = []
+    for each in parts:
         kind = type(each)
-        if kind is str or kind is int:
-            continue
-        # The parser's limit on nesting bounds this one's.
-        if not _is_sorted_without_floats(each):
+        if kind is dict:
+            keys = [*each]
+            # Of many objects in a row all have the same keys.
+            if keys != known:
+                known = sorted(keys)
+                if keys != known:
+                    return False
+            # The parser's limit on nesting bounds this one's.
+            if not _are_sorted_without_floats(each.values()):
+                return False
+        elif kind is float or (kind is list and not _are_sorted_without_floats(each)):
             return False
     return True
 

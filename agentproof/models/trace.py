@@ -1,11 +1,12 @@
 """A trace: the events of one run of the script in one mode, in one canonical order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ._wire import Sha256, Wire
 from .events import (
     AnyEvent,
+    Event,
     RunEnded,
     RunStarted,
     StateDecided,
@@ -16,6 +17,18 @@ from .events import (
 )
 
 Mode = Literal["as-written", "streamed"]
+
+
+_REFERRING: Mapping[type[Event], tuple[str, ...]] = {
+    RunEnded: ("snapshot", "input_state"),
+    RunStarted: ("snapshot",),
+    StateDecided: ("before", "snapshot"),
+    StateMade: ("snapshot",),
+    StateObserved: ("before", "snapshot"),
+    StateRestored: ("source", "snapshot"),
+    StateSerialised: ("snapshot",),
+}
+"""The fields that hold a state's digest, by kind of event."""
 
 
 class Trace(Wire):
@@ -49,16 +62,7 @@ class Trace(Wire):
     def references(self) -> Iterator[Sha256]:
         """The states that the events refer to, each as often as one does."""
         for event in self.events:
-            found: tuple[Sha256 | None, ...] = ()
-            match event:
-                case StateMade() | StateSerialised() | RunStarted():
-                    found = (event.snapshot,)
-                case StateDecided() | StateObserved():
-                    found = (event.before, event.snapshot)
-                case StateRestored():
-                    found = (event.source, event.snapshot)
-                case RunEnded():
-                    found = (event.snapshot, event.input_state)
-                case _:
-                    pass
-            yield from (digest for digest in found if digest is not None)
+            for name in _REFERRING.get(type(event), ()):
+                digest: Sha256 | None = getattr(event, name)
+                if digest is not None:
+                    yield digest
