@@ -19,9 +19,8 @@ _RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|stat
 _KNOWN = b'"agentproof/bundle"', b"0"
 _COMPARISON = b'"agentproof/comparison"'
 # In the one encoding only a key of the document itself stands behind a line's first two spaces.
-_HEAD = tuple(
-    re.compile(rb'\n  "' + key + rb'": ("[^"\\]{0,100}"|[0-9]{1,9}),?\n') for key in (b"format", b"version")
-)
+_HEAD = b'\n  "format": ', b'\n  "version": '
+_SHORT = re.compile(rb'("[^"\\]{0,100}"|[0-9]{1,9}),?\n')
 
 _MANIFESTS: Memo[Manifest] = Memo(limit=MAX_KEPT_MANIFESTS)
 _TRACES: Memo[Trace] = Memo(limit=MAX_KEPT_BYTES)
@@ -35,7 +34,12 @@ def is_comparison(bundle: Bundle) -> bool:
 
 def _read_head(raw: bytes) -> list[bytes | None]:
     """The format and the version that a manifest names."""
-    return [match[1] if (match := pattern.search(raw)) else None for pattern in _HEAD]
+    found: list[bytes | None] = []
+    for key in _HEAD:
+        start = raw.find(key)
+        match = _SHORT.match(raw, start + len(key)) if start >= 0 else None
+        found.append(match[1] if match else None)
+    return found
 
 
 def parse_manifest(raw: bytes, *, digest: Sha256) -> Manifest:
