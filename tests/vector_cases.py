@@ -237,6 +237,14 @@ VECTORS = [
         reason="not_canonical",
     ),
     Vector(
+        "manifest-version-is-false",
+        "The format's version is the number 0; some readers take `false` for it.",
+        make.changed_manifest(lambda raw: raw.replace(b'"version": 0\n', b'"version": false\n')),
+        "INVALID",
+        check="members",
+        reason="malformed",
+    ),
+    Vector(
         "manifest-default-written-out",
         "`allowed` has its default and must be left out.",
         make.with_default,
