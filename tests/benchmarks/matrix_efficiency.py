@@ -11,7 +11,8 @@ no measure of its work: the work is the processor time of each recording where i
 
 It is 1 where every processor works from start to end on nothing but recordings, and recordings do not slow
 one another down more than the repeats of one do, which run side by side with one worker and in turn with as
-many as there are processors; so it can come out above 1. Other load on the machine lowers it; the load at the start of each pass is printed.
+many as there are processors; so it can come out above 1. Other load on the machine
+lowers it; the load at the start of each pass is printed.
 """
 
 import argparse
