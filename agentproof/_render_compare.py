@@ -376,7 +376,8 @@ def render_matrix(finished: Finished) -> Iterator[str]:
     before = f", {finished.kept} of them before" if finished.kept else ""
     missing = f" of {finished.jobs}" if finished.recorded < finished.jobs else ""
     plural = "s" if finished.workers > 1 else ""
+    recordings = "recording" if finished.recorded == finished.jobs == 1 else "recordings"
     yield (
-        f"  {finished.recorded}{missing} recordings{before}, in {finished.seconds:.0f} s on "
+        f"  {finished.recorded}{missing} {recordings}{before}, in {finished.seconds:.0f} s on "
         f"{finished.workers} worker{plural} ({finished.processor:.0f} s of processor time)"
     )

@@ -100,6 +100,7 @@ def test_a_directory_without_reproductions_names_the_scripts_that_it_holds(comma
 
 
 def test_a_target_that_cannot_be_recorded_is_told_with_the_next_step() -> None:
+    # The bundle is of 3.12, which may not be here.
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
     done = run("compare", "x.agentproof.zip", "--with", "0.21.0", "--offline", "--python", mine)
     assert done.exit_code == 4, done.output
