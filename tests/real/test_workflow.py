@@ -168,11 +168,12 @@ def test_targets_are_compared_and_a_regression_fails_the_job_with_its_pages(
     assert outcomes == {"0.20.0": "baseline", "0.21.0": "fixed"}
     assert "| `leak` | <ins>violated</ins> | fixed |" in job.summary
 
-    scripts = project.workspace / "later.py"
-    shutil.copy(project.workspace / SCRIPT, scripts)
-    scripts.write_text(scripts.read_text().replace("openai-agents==0.20.0", "openai-agents==0.21.0"))
+    scripts = project.workspace / "before.py"
+    nested = (ROOT / "bundles" / "nested-approval" / "reproduction.py").read_text("utf-8")
+    # What it shows came with 0.20.0 (docs/bisections.md).
+    scripts.write_text(nested.replace("openai-agents==0.20.0", "openai-agents==0.19.4"), "utf-8")
     try:
-        job, outputs = project.use(reproductions="later.py", targets="0.20.0")
+        job, outputs = project.use(reproductions="before.py", targets="0.20.0")
     finally:
         scripts.unlink()
     assert job.failed
