@@ -312,7 +312,7 @@ def test_what_makes_no_sense_is_refused_before_the_index_is_asked(
 
 
 REFUSALS = {
-    "error: Failed to fetch: `https://index.invalid/simple/demo/`\n  cause: dns error": (
+    "error: Failed to fetch: `https://index.invalid/demo/`\n  cause: dns error": (
         CannotDoError,
         "no package index in reach",
     ),

@@ -101,7 +101,7 @@ FAULTS = {
     "a package of another name": (_write(f"{SITE}/agents/__init__.py"), "belongs to none"),
     "a file beside site-packages": (_write("lib/python3.12/os.py"), "belongs to none"),
     "a file for an interpreter": (_write("bin/python3"), r"bin/python3 belongs to none"),
-    "another configuration": (_write("pyvenv.cfg", b"home = /root/.ssh\n"), r"pyvenv\.cfg changed"),
+    "another configuration": (_write("pyvenv.cfg", b"home = /elsewhere\n"), r"pyvenv\.cfg changed"),
     "a link for a file": (_link(f"{SITE}/demo/__init__.py", "/etc/passwd"), "no regular file"),
     "a linked directory": (_link(f"{SITE}/agents", "/tmp"), "no regular file"),
     "another lib64": (_link("lib64", "/tmp"), "no regular file"),
@@ -160,7 +160,7 @@ def test_files_for_other_places_are_compared_there(venv: _Venv) -> None:
 @pytest.mark.parametrize("name", ["pyvenv.cfg", "PyVenv.cfg"])
 def test_no_wheel_says_where_the_interpreter_lives(venv: _Venv, name: str) -> None:
     """The sandbox lets the script read what `home` of that file names."""
-    venv.install("evil", files={f"evil-1.0.data/data/{name}": b"home = /root/.ssh\n"})
+    venv.install("evil", files={f"evil-1.0.data/data/{name}": b"home = /elsewhere\n"})
     (venv.site / "evil-1.0.data" / "data" / name).rename(venv.top / name)
     with pytest.raises(DiffersError, match=r"evil-1\.0.*brings a pyvenv\.cfg of its own"):
         venv.settle()
