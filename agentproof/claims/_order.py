@@ -6,7 +6,7 @@ one of its predecessors or opens a new one, and carries how far it has seen into
 one long chain, costs one dictionary.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import BundleError
 from ..models.events import Event
@@ -59,6 +59,36 @@ class Order:
         if self._chain[a] == self._chain[b]:
             return self._place[a] < self._place[b]
         return self._clock[b].get(self._chain[a], 0) >= self._place[a]
+
+    def before_any(self, events: Iterable[Event]) -> Callable[[Event], bool]:
+        """Whether an event must have come before one of these, answered in constant time once built."""
+        last = {self._chain[event.seq - 1]: event for event in sorted(events, key=_seq)}
+        seen: dict[int, int] = {}
+        for event in last.values():
+            for chain, place in self._past(event).items():
+                seen[chain] = max(place, seen.get(chain, 0))
+        return self._within(seen)
+
+    def before_all(self, events: Iterable[Event]) -> Callable[[Event], bool]:
+        """The same for each of these; nothing comes before all of none."""
+        first = {self._chain[event.seq - 1]: event for event in sorted(events, key=_seq, reverse=True)}
+        pasts = [self._past(event) for event in first.values()]
+        seen = pasts[0] if pasts else {}
+        for past in pasts[1:]:
+            seen = {chain: min(place, past[chain]) for chain, place in seen.items() if chain in past}
+        return self._within(seen)
+
+    def _past(self, event: Event) -> Mapping[int, int]:
+        """How far in each chain everything must have come before."""
+        index = event.seq - 1
+        return {**self._clock[index], self._chain[index]: self._place[index] - 1}
+
+    def _within(self, seen: Mapping[int, int]) -> Callable[[Event], bool]:
+        return lambda event: seen.get(self._chain[event.seq - 1], 0) >= self._place[event.seq - 1]
+
+
+def _seq(event: Event) -> int:
+    return event.seq
 
 
 def _predecessors(event: Event, index: int) -> Sequence[int]:

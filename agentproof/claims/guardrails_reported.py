@@ -45,15 +45,15 @@ def _due(run: Run, view: View) -> list[GuardrailRan]:
     tripped = [event for event in ran if event.tripped and event.guardrail_kind in ("input", "output")]
     if run.ended.error is None or not run.ended.error.type.endswith("TripwireTriggered"):
         tripped = []
-    last = run.model_calls()[-1:]
+    places = {event.seq for event in tripped}
+    before_last = view.order.before_any(run.model_calls()[-1:])
+    before_tripped = view.order.before_all(tripped)
 
     def is_due(event: GuardrailRan) -> bool:
         # Of several that tripped the first one is told, and which that was is nobody's to say.
-        if event in tripped:
-            return len(tripped) == 1
-        return any(view.happens_before(event, call) for call in last) or (
-            bool(tripped) and all(view.happens_before(event, one) for one in tripped)
-        )
+        if event.seq in places:
+            return len(places) == 1
+        return before_last(event) or before_tripped(event)
 
     return [event for event in ran if _listed(run, event.guardrail_kind) is not None and is_due(event)]
 

@@ -67,12 +67,12 @@ def _violations(run: Run, view: View) -> Iterator[Finding]:
     frames = {
         event.frame: event for one in run.tree() for event in one.events if isinstance(event, BodyStarted)
     }
-    late = _late_guardrails(run, view)
+    before_late = view.order.before_any(_late_guardrails(run, view))
     for one in run.tree():
         for event in one.events:
-            if _goes_on(event, frames, one) and not view.happens_before(event, run.ended):
-                if any(view.happens_before(event, guardrail) for guardrail in late):
-                    continue
+            if not _goes_on(event, frames, one) or view.happens_before(event, run.ended):
+                continue
+            if not before_late(event):
                 yield make_finding(
                     code=_NAMES[type(event)],
                     events=view.refs(run.ended, event),

@@ -62,3 +62,14 @@ def test_happens_before_is_reachability_over_after(data: st.DataObject) -> None:
     for first in events:
         for second in events:
             assert order.happens_before(first, second) == (first.seq in reach[second.seq])
+    chosen = data.draw(st.lists(st.sampled_from(events), min_size=1))
+    before_any, before_all = order.before_any(chosen), order.before_all(chosen)
+    for event in events:
+        assert before_any(event) == any(order.happens_before(event, one) for one in chosen)
+        assert before_all(event) == all(order.happens_before(event, one) for one in chosen)
+
+
+def test_nothing_comes_before_any_or_all_of_no_events() -> None:
+    order = Order([_event(1, None)])
+    assert not order.before_any([])(_event(1, None))
+    assert not order.before_all([])(_event(1, None))

@@ -96,7 +96,50 @@ def _errors(times: int) -> Script:
     return script.exit()
 
 
-SHAPES: list[Callable[[int], Script]] = [_chain, _fan, _long_run, _many_looks, _errors]
+def _tripped(times: int) -> Script:
+    """One run that raises, where many guardrails came before many that tripped."""
+    script = Script()
+    run = script.run()
+    for tripped in (False, True):
+        for number in range(times):
+            script.add("guardrail.ran", run=run, guardrail_kind="input", name=f"g{number}", tripped=tripped)
+    error = {"type": "agents.exceptions:InputGuardrailTripwireTriggered", "message": "x"}
+    script.end(run, "raised", error={**error, "data": {"guardrails": {"input": [], "output": []}}})
+    return script.exit()
+
+
+def _late(times: int) -> Script:
+    """One streamed run that waits neither for many tools nor for many guardrails, the last of which waits
+    for the tools."""
+    script = Script("streamed")
+    run = script.run()
+    with script.lane():
+        for number in range(times):
+            script.add("guardrail.ran", run=run, guardrail_kind="input", name=f"g{number}", tripped=False)
+    with script.lane():
+        for number in range(times):
+            script.tool(run, f"c{number}")
+        script.add("guardrail.ran", run=run, guardrail_kind="input", name="last", tripped=False)
+    script.end(run)
+    return script.exit()
+
+
+def _kept_by_a_server(times: int) -> Script:
+    """Each run goes on from a state of the one before, in one conversation that a server keeps."""
+    script = Script()
+    state: str | None = None
+    for number in range(times):
+        run = script.run(state=state)
+        for _ in range(2):
+            script.model(run, "go", function_call(f"c{number}"), conversation_id="conv_1")
+        state = script.made(script.end(run), state_json())
+    return script.exit()
+
+
+SHAPES: list[Callable[[int], Script]] = [
+    *(_chain, _fan, _long_run, _many_looks, _errors),
+    *(_tripped, _late, _kept_by_a_server),
+]
 
 
 def _calls(rule: str, seen: Evidence) -> int:
