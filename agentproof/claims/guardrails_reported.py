@@ -61,13 +61,17 @@ def _due(run: Run, view: View) -> list[GuardrailRan]:
 def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Finding]:
     times = Counter((run.label, event.guardrail_kind, event.name) for run, event in ran)
     told: set[tuple[str, str, str]] = set()
+    names: dict[tuple[str, str], Counter[str]] = {}
     for run, event in ran:
         key = (run.label, event.guardrail_kind, event.name)
         listed = _listed(run, event.guardrail_kind)
         if run.ended is None or listed is None or key in told:
             continue
         told.add(key)
-        count = sum(1 for one in listed if isinstance(one, dict) and one.get("name") == event.name)
+        kind = key[:2]
+        if kind not in names:
+            names[kind] = Counter(_names_in(listed))
+        count = names[kind][event.name]
         if count < times[key]:
             yield make_finding(
                 code="not_listed" if run.returned else "not_told",
@@ -77,6 +81,13 @@ def _violations(ran: list[tuple[Run, GuardrailRan]], view: View) -> Iterator[Fin
                 before=times[key],
                 after=count,
             )
+
+
+def _names_in(listed: list[Any]) -> Iterator[str]:  # Any: values
+    for one in listed:
+        name = one.get("name") if isinstance(one, dict) else None
+        if isinstance(name, str):
+            yield name
 
 
 def _listed(run: Run, kind: str) -> list[Any] | None:  # Any: values

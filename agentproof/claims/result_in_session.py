@@ -32,9 +32,9 @@ def evaluate(evidence: Evidence) -> Outcome:
     """Judge every top-level run with a session of the one trace."""
     view = evidence.view
     pairs = [(run, item) for run in view.top for item in _stored_items(run)]
-    taken = [(run, key) for run in view.top if _is_judged(run) for key in _taken_out(run, view)]
+    taken = [(run, keys) for run in view.top if _is_judged(run) and (keys := _taken_out(run, view))]
     found = (*_violations(pairs, view), *_not_put_back(taken, view))
-    return outcome(sites=len(pairs) + len(taken), because=found)
+    return outcome(sites=len(pairs) + sum(len(keys) for _, keys in taken), because=found)
 
 
 def _is_judged(run: Run) -> bool:
@@ -86,9 +86,14 @@ def _taken_out(run: Run, view: View) -> list[Key]:
     return [key for key in dict.fromkeys(given) if key in added and key in popped]
 
 
-def _not_put_back(taken: list[tuple[Run, Key]], view: View) -> Iterator[Finding]:
-    for run, key in taken:
-        if run.ended is not None and key not in {key_of(item) for item in items_of(run.ended.session_after)}:
+def _not_put_back(taken: list[tuple[Run, list[Key]]], view: View) -> Iterator[Finding]:
+    for run, keys in taken:
+        if run.ended is None:
+            continue
+        held = {key_of(item) for item in items_of(run.ended.session_after)}
+        for key in keys:
+            if key in held:
+                continue
             yield make_finding(
                 code="taken_out",
                 events=view.refs(run.ended),

@@ -104,7 +104,8 @@ def _tripped(times: int) -> Script:
         for number in range(times):
             script.add("guardrail.ran", run=run, guardrail_kind="input", name=f"g{number}", tripped=tripped)
     error = {"type": "agents.exceptions:InputGuardrailTripwireTriggered", "message": "x"}
-    script.end(run, "raised", error={**error, "data": {"guardrails": {"input": [], "output": []}}})
+    listed = [{"name": f"g{number}"} for number in range(times)]
+    script.end(run, "raised", error={**error, "data": {"guardrails": {"input": listed, "output": []}}})
     return script.exit()
 
 
@@ -136,9 +137,22 @@ def _kept_by_a_server(times: int) -> Script:
     return script.exit()
 
 
+def _put_back(times: int) -> Script:
+    """One run whose many input items the SDK stored, took out of the session, and stored again."""
+    script = Script()
+    items = [message(f"m{number}", "user") for number in range(times)]
+    run = script.run(input=items)
+    script.stores("D1", *items, run=run)
+    for item in items:
+        script.session("D1", "pop_item", result=item, run=run)
+    script.stores("D1", *items, run=run)
+    script.end(run, session="D1", session_after=items)
+    return script.exit()
+
+
 SHAPES: list[Callable[[int], Script]] = [
     *(_chain, _fan, _long_run, _many_looks, _errors),
-    *(_tripped, _late, _kept_by_a_server),
+    *(_tripped, _late, _kept_by_a_server, _put_back),
 ]
 
 
