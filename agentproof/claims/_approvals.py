@@ -8,6 +8,7 @@ sticky one. A state's own later JSON is never asked: what leaks into it is what 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from ..models._wire import MAX_TEXT
 from ..models.events import Event, StateDecided
 from ._evidence import View
 from ._items import find_calls, is_id
@@ -79,11 +80,12 @@ def was_executed(document: Any, call_id: str) -> bool:  # Any: a state's JSON
     `context.tool_invocations`)."""
     context = document.get("context") if isinstance(document, dict) else None
     calls = context.get("tool_invocations") if isinstance(context, dict) else None
-    records = calls.items() if isinstance(calls, dict) else ()
-    return any(
-        is_id(call, call_id) and isinstance(record, dict) and record.get("executed") is True
-        for call, record in records
-    )
+    if not isinstance(calls, dict):
+        return False
+    # Only an id that events shorten is not there as they name it.
+    whole = call_id if len(call_id) < MAX_TEXT else next((one for one in calls if is_id(one, call_id)), None)
+    record = calls.get(whole)
+    return isinstance(record, dict) and record.get("executed") is True
 
 
 def _tool_name(key: str) -> str:

@@ -126,10 +126,12 @@ def _resumed(view: View) -> Iterator[Finding | None]:
         line = view.states[run.started.state] if run.started.state is not None else None
         if line is None:
             continue
+        is_accountable = run.returned or _blames_no_model(run, line)
+        guarded = _guarded(run)
         for call, decision in last_decisions(line, view, before=run.started).items():
             if decision.decision == "reject":
                 yield _rejected(run, call, decision, view)
-            elif (run.returned or _blames_no_model(run, line)) and _must_run(run, line, decision, view):
+            elif is_accountable and not guarded & {None, call} and _must_run(line, decision, view):
                 yield _approved(run, line, call, decision, view)
 
 
@@ -143,21 +145,23 @@ def _blames_no_model(run: Run, line: StateLine) -> bool:
     return not any(one.model_calls() or one.tools_started() for one in run.tree())
 
 
-def _must_run(run: Run, line: StateLine, decision: StateDecided, view: View) -> bool:
-    """Whether an approved call can be expected to run: it is one of a function tool, it was not executed
-    when the state was born, and no guardrail refused it."""
-    call = decision.call_id or ""
-    if not is_function_call(line, view, decision):
-        return False
-    if line.birth is not None and was_executed(view.state(line.birth.snapshot), call):
-        return False
-    return not any(
-        isinstance(event, GuardrailRan)
-        and event.guardrail_kind == "tool_input"
-        and event.call_id in (None, call)
+def _guarded(run: Run) -> set[str | None]:
+    """The calls that a guardrail of a tool's input looked at, and may have refused; None for one not told."""
+    return {
+        event.call_id
         for one in run.tree()
         for event in one.events
-    )
+        if isinstance(event, GuardrailRan) and event.guardrail_kind == "tool_input"
+    }
+
+
+def _must_run(line: StateLine, decision: StateDecided, view: View) -> bool:
+    """Whether an approved call can be expected to run, unless a guardrail refused it: it is one of a function
+    tool, and was not executed when the state was born."""
+    if not is_function_call(line, view, decision):
+        return False
+    born = line.birth
+    return born is None or not was_executed(view.state(born.snapshot), decision.call_id or "")
 
 
 def _rejected(run: Run, call: str, decision: StateDecided, view: View) -> Finding | None:
