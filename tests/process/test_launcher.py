@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -250,3 +251,31 @@ def sleeping(mark: str) -> list[str]:
             if each.name.isdigit() and (each / "cmdline").read_bytes() == f"sleep\0{mark}\0".encode():
                 found.append(each.name)
     return found
+
+
+MANY_DEAD = """
+import os
+from agentproof._isolation import _launcher
+
+for _ in range(300):
+    if os.fork() == 0:
+        os._exit(0)
+looks = 0
+look = _launcher._descendants
+
+def counted(root):
+    global looks
+    looks += 1
+    return look(root)
+
+_launcher._descendants = counted
+_launcher._kill_descendants(b"")
+print(looks)
+"""
+
+
+def test_the_dead_of_a_fork_bomb_are_not_looked_at_again_for_each_that_is_buried() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_DEAD], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) < 30
