@@ -7,14 +7,15 @@ is the checker, so that the judgement is brought up to date and the bundle signe
 from dataclasses import replace
 from pathlib import Path
 
-from agentproof import __version__, signing
-from agentproof._checks import _content
-from agentproof.check import Reader, check_bundle
-from agentproof.judge import judge
-from agentproof.models._wire import encode
+from agentproof import __version__
+from agentproof.bundle.store import Bundle, Shelf, read_bundle
+from agentproof.check import content
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.claims.judge import judge
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
-from agentproof.store import Bundle, Shelf, read_bundle
+from agentproof.models.wire import encode
+from agentproof.trust import signing
 
 STORE = Path(__file__).parents[1] / "bundles"
 EXAMPLE = sorted(STORE.glob("sibling-approval/0.*"))[0]
@@ -36,7 +37,7 @@ def current(place: Path = EXAMPLE, *, key: signing.HeldKey) -> Bundle:
         conduct=manifest.conduct,
         isolation=manifest.isolation,
         coverage=manifest.coverage,
-        authored=_content.authored_in(
+        authored=content.authored_in(
             manifest, read_header(bundle.members[entry], path=entry), checked.traces
         ),
     )

@@ -16,16 +16,17 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic_core import from_json
 
-from agentproof import __version__, signing
-from agentproof.judge import judge
+from agentproof import __version__
+from agentproof.bundle.store import Bundle
+from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
-from agentproof.models._wire import encode
 from agentproof.models.projection import evidence_id
 from agentproof.models.trace import Trace
-from agentproof.source import HeldWheel, Sources, read_wheel
-from agentproof.store import Bundle
-from agentproof.trust import Trust, parse_trust
+from agentproof.models.wire import encode
+from agentproof.trust import signing
+from agentproof.trust.allowed_signers import Trust, parse_trust
 
 REPRODUCTION = b"""# /// script
 # requires-python = ">=3.10"

@@ -13,18 +13,18 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agentproof._zip import stored_zip
-from agentproof.check import Reader, check_bundle
+from agentproof.bundle.store import from_zip_bytes, zip_bytes
+from agentproof.bundle.zip import stored_zip
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.check.source import read_wheel
 from agentproof.errors import BundleError, FormatError, TrustError, UsageError
-from agentproof.models._wire import decode, encode
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
 from agentproof.models.trace import Trace
 from agentproof.models.values import check_value
-from agentproof.signing import verify_envelope
-from agentproof.source import read_wheel
-from agentproof.store import from_zip_bytes, zip_bytes
-from agentproof.trust import parse_trust
+from agentproof.models.wire import decode, encode
+from agentproof.trust.allowed_signers import parse_trust
+from agentproof.trust.signing import verify_envelope
 from tests import forge
 
 BUNDLE = forge.draft().seal()

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agentproof.store import Bundle
+from agentproof.bundle.store import Bundle
 from tests.forge import Draft, draft, sha256
 
 EVIL = (

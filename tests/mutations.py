@@ -19,9 +19,9 @@ from functools import cache, reduce
 from itertools import groupby
 from operator import iadd
 
-from agentproof.check import Reader, check_bundle
+from agentproof.bundle.store import Bundle, from_zip_bytes, zip_bytes
+from agentproof.check.bundle import Reader, check_bundle
 from agentproof.errors import BundleError
-from agentproof.store import Bundle, from_zip_bytes, zip_bytes
 from tests import committed, forge
 
 WHITE_SPACE = (b" ", b"\n", b"\t", b"\r")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agentproof._environment import _pythons
+from agentproof.environment import interpreters
 
 ROOT = Path(__file__).parents[1]
 NEEDED = ("pytest", "pydantic")
@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pythons", description=__doc__.splitlines()[0])
     parser.add_argument("--require", action="append", default=[], metavar="MINOR", help="must be there")
     options = parser.parse_args()
-    found = {each.minor: each for each in _pythons.installed()}
+    found = {each.minor: each for each in interpreters.installed()}
     failed = [f"Python {minor} is not here" for minor in options.require if minor not in found]
     for interpreter in found.values():
         print(f"Python {interpreter.version}", flush=True)

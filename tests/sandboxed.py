@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _levels, _runner
-from agentproof._isolation._levels import Choice, Probe
-from agentproof._isolation._sandbox import Level
+from agentproof.isolation import levels, runner
+from agentproof.isolation.levels import Choice, Probe
+from agentproof.isolation.sandbox import Level
 from agentproof.models.trace import Mode
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -61,7 +61,7 @@ def standin() -> bytes:
 @cache
 def probed(level: Level) -> Probe:
     """What this machine can do at a level; asked once."""
-    return _levels._try(level)
+    return levels._try(level)
 
 
 def choice(level: Level) -> Choice:
@@ -74,7 +74,7 @@ def choice(level: Level) -> Choice:
 
 def best() -> Choice:
     """What a user gets here."""
-    return _levels.choose()
+    return levels.choose()
 
 
 def run_script(
@@ -83,21 +83,21 @@ def run_script(
     directory: Path,
     *,
     isolation: Choice | None = None,
-    limits: _runner.Limits | None = None,
+    limits: runner.Limits | None = None,
     repeats: int = 1,
     side_by_side: bool = True,
     modes: Sequence[Mode] = ("as-written",),
     arguments: tuple[str, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
-) -> _runner.Run:
+) -> runner.Observation:
     """Run a script's text."""
     directory.mkdir(exist_ok=True)
     (directory / "script.py").write_text(source, encoding="utf-8")
-    return _runner.run_recordings(
+    return runner.run_recordings(
         environment,
-        _runner.ReproductionSource(directory, "script.py", arguments),
+        runner.ReproductionSource(directory, "script.py", arguments),
         isolation=isolation or best(),
-        limits=limits or _runner.Limits(seconds=30),
+        limits=limits or runner.Limits(seconds=30),
         repeats=repeats,
         side_by_side=side_by_side,
         modes=modes,
@@ -106,7 +106,7 @@ def run_script(
     )
 
 
-def said(run: _runner.Run, mode: Mode = "as-written") -> str:
+def said(run: runner.Observation, mode: Mode = "as-written") -> str:
     """What the script printed in its first repeat, with its errors."""
     recording = run.repeats[0][mode]
     return (recording.stdout.data + recording.stderr.data).decode("utf-8", "replace")

@@ -112,10 +112,10 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
     sorted(
         [
             *(PACKAGE / "_recorder").rglob("*.py"),
-            PACKAGE / "_isolation" / "_launcher.py",
-            PACKAGE / "_isolation" / "_confine.py",
-            PACKAGE / "_isolation" / "_syscalls.py",
-            PACKAGE / "_remove.py",
+            PACKAGE / "isolation" / "launcher.py",
+            PACKAGE / "isolation" / "confine.py",
+            PACKAGE / "isolation" / "syscalls.py",
+            PACKAGE / "system" / "remove.py",
         ]
     ),
     ids=_name,
@@ -144,7 +144,7 @@ def test_temporary_files_are_made_in_one_way_which_a_kill_cannot_leave_behind() 
     for path in MODULES:
         text = path.read_text("utf-8")
         made = re.findall(r"mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile", text)
-        assert not made or path.name == "_scratch.py", path
+        assert not made or path.name == "temporary.py", path
 
 
 def test_no_case_lives_in_the_package() -> None:
@@ -158,7 +158,7 @@ def refuse(event, _arguments):
     if event.startswith(("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system")):
         raise RuntimeError("refused: " + event)
 sys.addaudithook(refuse)
-from agentproof.check import check_bundle
+from agentproof.check.bundle import check_bundle
 heavy = {"agents", "asyncio", "click", "requests", "rich", "subprocess"} & sys.modules.keys()
 assert not heavy, heavy
 """

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agentproof.store import zip_bytes
+from agentproof.bundle.store import zip_bytes
 from tests import forge
 from tests import vector_makers as make
 from tests.forgeries import ORIGINAL

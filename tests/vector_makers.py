@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentproof._zip import stored_zip
-from agentproof.models._wire import encode
+from agentproof.bundle.store import Bundle, bundle_id, zip_bytes
+from agentproof.bundle.zip import stored_zip
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import build_replayed_statement
-from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
-from agentproof.store import Bundle, bundle_id, zip_bytes
+from agentproof.models.wire import encode
+from agentproof.trust.signing import HeldKey, attest_endorsed, attest_replayed
 from tests import forge
 from tests.changes import changed
 from tests.forgeries import FORGERIES, ORIGINAL, forged

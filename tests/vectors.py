@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentproof.models._wire import encode
+from agentproof.models.wire import encode
 from tests import forge
 from tests.vector_cases import READERS, VECTORS
 

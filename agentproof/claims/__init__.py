@@ -12,7 +12,8 @@ from typing import Any
 
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
-from . import (
+from .authored import AUTHORED, AuthoredClaim, AuthoredKind, authored_claims, checks_in
+from .rules import (
     agent_tool_output,
     approval_respected,
     blocked_stays_out,
@@ -50,9 +51,8 @@ from . import (
     turns_bounded,
     usage_is_sum,
 )
-from ._evidence import Evidence, View
-from ._outcome import Kind, Outcome, change_of
-from .authored import AUTHORED, AuthoredClaim, AuthoredKind, authored_claims, checks_in
+from .trace.evidence import Evidence, View
+from .trace.outcome import Kind, Outcome, change_of
 
 INVARIANTS: Mapping[str, Kind] = MappingProxyType(
     {

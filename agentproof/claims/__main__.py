@@ -1,7 +1,7 @@
 """`python -m agentproof.claims`: print the page of all claims."""
 
 from . import AUTHORED, INVARIANTS
-from ._catalogue import catalogue
+from .catalogue import catalogue
 
 if __name__ == "__main__":
     print(catalogue(INVARIANTS.values(), AUTHORED.values()), end="")

@@ -10,8 +10,8 @@ import os
 import sys
 from typing import NoReturn
 
-from .._signals import end_at_once
-from ._group import cli
+from ..system.signals import end_at_once
+from .group import cli
 
 __all__ = ["cli", "main"]
 

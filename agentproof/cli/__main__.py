@@ -1,6 +1,6 @@
 """`python -m agentproof.cli` prints the reference of all commands."""
 
-from ._reference import reference
+from .reference import reference
 
 if __name__ == "__main__":
     print(reference(), end="")

@@ -5,8 +5,8 @@ from typing import Literal, cast
 
 import click
 
-from ._group import ForScript, examples
 from .compare import options_of, recording_options, signer_of
+from .group import ForScript, examples
 
 
 @examples(
@@ -77,12 +77,12 @@ def bisect(
     answer. Recordings are kept, so that an interrupted search goes on where it was. What cannot be judged
     is skipped and named.
     """
-    from .. import _render, _render_compare
-    from .. import bisect as bisecting
-    from .. import compare as comparing
-    from .._bisection import Question
-    from .._subjects import find_subjects
+    from ..compare import bisect as bisecting
+    from ..compare import comparison as comparing
+    from ..compare.search import Question
+    from ..compare.subjects import find_subjects
     from ..errors import UsageError
+    from ..render import console, console_comparison
 
     if len(good) > 2:
         raise UsageError("--good is given more than twice", hint="one older and one newer than --bad")
@@ -106,7 +106,7 @@ def bisect(
         allow_sdk_changes=allow_sdk_changes,
         timeout=timeout,
     )
-    with _render.TerminalStory(quiet=quiet) as story:
+    with console.TerminalStory(quiet=quiet) as story:
         recorder = comparing.Recorder(options, key=signer, story=story)
         if source is None:
             found = bisecting.bisect_releases(
@@ -119,9 +119,9 @@ def bisect(
     if output is not None:
         comparing.write(comparing.packed([found.series], signer), output, replace=replace)
     if as_json:
-        click.echo(_render_compare.bisected_json(found, written=output))
+        click.echo(console_comparison.bisected_json(found, written=output))
         return
-    for line in _render_compare.render_bisected(found):
+    for line in console_comparison.render_bisected(found):
         click.echo(line)
     if output is not None:
         click.echo(f"  {'wrote':<12}{output}")

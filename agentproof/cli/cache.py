@@ -5,7 +5,7 @@ import time
 
 import click
 
-from ._group import Group, examples
+from .group import Group, examples
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -25,10 +25,11 @@ def cache() -> None:
 @click.option("--verbose", "-v", is_flag=True, help="One line an item, the least recently used first.")
 def list_items(*, verbose: bool) -> None:
     """Say how much is kept, by kind."""
-    from .._environment import _cache, _wheels
+    from ..environment import cache as _cache
+    from ..environment import wheel_store
 
-    items = _cache.list_cache(_wheels.default_store())
-    click.echo(str(_wheels.cache_root()))
+    items = _cache.list_cache(wheel_store.default_store())
+    click.echo(str(wheel_store.cache_root()))
     for kind, (name, what) in _KINDS.items():
         of_kind = [item for item in items if item.kind == kind]
         if not of_kind:
@@ -73,14 +74,15 @@ def _ago(seconds: float) -> str:
 )
 def prune(*, max_size: str, unused_for: int | None) -> None:
     """Remove leftovers and what was least recently used."""
-    from .._environment import _cache, _wheels
+    from ..environment import cache as _cache
+    from ..environment import wheel_store
     from ..errors import UsageError
 
     match = re.fullmatch(r"(\d+)([KMG]?)B?", max_size.upper())
     if match is None:
         raise UsageError(f"--max-size {max_size}: not a size", hint="such as 500M or 2G")
     pruned = _cache.prune(
-        _wheels.default_store(),
+        wheel_store.default_store(),
         max_bytes=int(match[1]) * _UNITS[match[2]],
         unused_for=None if unused_for is None else unused_for * 86400.0,
     )

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from ._group import examples
+from .group import examples
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .._checks._held_trees import Tree
-    from ..check import Reader
+    from ..check.bundle import Reader
+    from ..check.trees import Tree
     from ..models.statement import Role
 
 
@@ -111,12 +111,12 @@ def check_current_bundle(
     Offline: nothing of a bundle is run, and the SDK is not imported. Exit 0 for CURRENT, 6 INTACT,
     5 UNTRUSTED or INVALID, 3 STALE; of several bundles the worst counts.
     """
-    from .. import _render
-    from .._files import shown
-    from .._many import check_many
-    from ..check import exit_code
+    from ..bundle.store import find_bundles
+    from ..check.bundle import exit_code
+    from ..check.many import check_many
     from ..errors import Exit, UsageError
-    from ..store import find_bundles
+    from ..render import console
+    from ..system.files import shown
 
     reader = own_reader(
         trust_files=trust_files,
@@ -139,17 +139,17 @@ def check_current_bundle(
         reports.append(report)
         codes.add(exit_code(report, expect=wanted, allow_intact=allow_intact))
         if as_json:
-            click.echo(_render.report_json(report))
+            click.echo(console.report_json(report))
             continue
         if len(found) > 1:
-            click.echo(click.style(_render.printable(shown(path)), bold=True))
-        for line in _render.render_report(report, verbose=verbose, quiet=quiet):
+            click.echo(click.style(console.printable(shown(path)), bold=True))
+        for line in console.render_report(report, verbose=verbose, quiet=quiet):
             click.echo(line)
     if len(reports) > 1 and not as_json:
-        click.echo(_render.render_summary(reports))
+        click.echo(console.render_summary(reports))
     _hint_at_signers(paths, reader)
     if junit is not None:
-        from .. import _junit
+        from ..render import junit as _junit
 
         _junit.write(
             junit, [_junit.check_suite(each, expect=wanted, allow_intact=allow_intact) for each in reports]
@@ -173,25 +173,27 @@ def own_reader(
     installed: tuple[str, ...] = (),
 ) -> Reader:
     """The user's own configuration and wheel store, and what they named beside them."""
-    from .. import keyring
-    from .._checks._known import read_known
-    from .._environment import _wheels
-    from ..check import Reader
-    from ..source import Sources, read_held_wheel
-    from ..trust import read_revoked, read_trust
+    from ..check.bundle import Reader
+    from ..check.lock_files import read_known
+    from ..check.source import Sources, read_held_wheel
+    from ..environment import wheel_store
+    from ..trust import keyring
+    from ..trust.allowed_signers import read_revoked, read_trust
 
     trust = keyring.own_trust()
-    store = _wheels.default_store()
+    store = wheel_store.default_store()
     trees: dict[str, tuple[Tree, ...]] = {}
     for file in trust_files:
         if ":" not in file:
             trust |= read_trust(Path(file))
             continue
-        from .. import _holdings  # 5 ms, and it may ask git, which a plain check never does
+        from ..environment import (
+            reader as _holdings,  # 5 ms, and it may ask git, which a plain check never does
+        )
 
         trust |= _holdings.trust_argument(file)
     if checkouts or installed:
-        from .. import _holdings  # may ask git or an interpreter
+        from ..environment import reader as _holdings  # may ask git or an interpreter
 
         trees["checkouts"] = tuple(_holdings.checkout_tree(text) for text in checkouts)
         trees["installed"] = tuple(_holdings.installed_tree(python) for python in installed)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import chosen_key, examples
+from .group import chosen_key, examples
 
 if TYPE_CHECKING:
-    from ..compare import Expected, Options
-    from ..signing import PrivateKey
+    from ..compare.comparison import Expected, Options
+    from ..trust.signing import PrivateKey
 
 _SHARED = (
     click.option(
@@ -72,8 +72,8 @@ def options_of(
     timeout: int,
 ) -> Options:
     """The shared options as the library takes them."""
-    from .. import compare
-    from .._isolation import _runner
+    from ..compare import comparison as compare
+    from ..isolation import runner
 
     return compare.Options(
         python=python,
@@ -82,7 +82,7 @@ def options_of(
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=_runner.Limits(seconds=timeout),
+        limits=runner.Limits(seconds=timeout),
     )
 
 
@@ -165,15 +165,15 @@ def compare(
     too large). Exit 0, 1 where something regressed
     (or is not as expected), 4 where something could not be recorded.
     """
-    from .. import _render, _render_compare
-    from .. import compare as comparing
-    from .._subjects import find_all
-    from .._targets import parse_target
+    from ..compare import comparison as comparing
+    from ..compare.subjects import find_all
+    from ..compare.targets import parse_target
+    from ..render import console, console_comparison
 
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = find_all(paths)
     comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
-    with _render.TerminalStory(quiet=quiet) as story:
+    with console.TerminalStory(quiet=quiet) as story:
         compared = comparing.compare(
             subjects,
             chosen,
@@ -191,19 +191,19 @@ def compare(
         )
     rows = [row for part in compared for row in part.comparison.rows]
     if not as_json:
-        for line in _render_compare.render_comparison(rows, verbose=verbose):
+        for line in console_comparison.render_comparison(rows, verbose=verbose):
             click.echo(line)
         click.echo()
     places = comparing.write_all(compared, output, replace=replace)
     for part, place in zip(compared, places, strict=True):
         if as_json:
             click.echo(
-                _render_compare.comparison_json(part.comparison, bundle_id=part.bundle_id, written=place)
+                console_comparison.comparison_json(part.comparison, bundle_id=part.bundle_id, written=place)
             )
         else:
             click.echo(f"  {'wrote':<12}{place}  (comparison sha256:{part.bundle_id[:16]}…)")
     if junit is not None:
-        from .. import _junit
+        from ..render import junit as _junit
 
         _junit.write(junit, map(_junit.row_suite, rows))
     ctx.exit(comparing.exit_code(rows, expect=expect))

@@ -2,7 +2,7 @@
 
 import click
 
-from ._group import examples
+from .group import examples
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -22,7 +22,7 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from ._group import cli
+    from .group import cli
 
     kind = get_completion_class(shell)
     if kind is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from .group import examples
 
 
 @examples("agentproof doctor")
@@ -47,9 +47,9 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _pythons_found() -> Iterator[_Finding]:
-    from .._environment import _pythons
+    from ..environment import interpreters
 
-    found = _pythons.installed()
+    found = interpreters.installed()
     text = ", ".join(interpreter.version for interpreter in found) or "none"
     yield (
         bool(found),
@@ -60,11 +60,11 @@ def _pythons_found() -> Iterator[_Finding]:
 
 
 def _uv_found() -> Iterator[_Finding]:
-    from .._environment import _uv
+    from ..environment import uv
     from ..errors import AgentproofError
 
     try:
-        done = _uv.run_uv(["--version"])
+        done = uv.run_uv(["--version"])
     except AgentproofError as error:
         yield False, "uv", error.message, error.hint or "python -m pip install uv"
     else:
@@ -72,15 +72,15 @@ def _uv_found() -> Iterator[_Finding]:
 
 
 def _index_found() -> Iterator[_Finding]:
-    from .._environment import _index, _uv
+    from ..environment import index, uv
     from ..errors import AgentproofError
-    from ..record import TARGETS
+    from ..record.recording import TARGETS
 
     name = next(iter(TARGETS))
     question = ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", "--quiet"]
-    settings = _index.index_settings()
+    settings = index.index_settings()
     try:
-        done = _uv.run_uv(question, stdin=name, environment=settings.environment, seconds=30)
+        done = uv.run_uv(question, stdin=name, environment=settings.environment, seconds=30)
         newest, said = done.stdout.strip(), done.stderr.strip()
     except AgentproofError as error:
         newest, said = "", error.message
@@ -98,9 +98,9 @@ def _index_found() -> Iterator[_Finding]:
 
 
 def _isolation_found() -> Iterator[_Finding]:
-    from .._isolation import _levels
+    from ..isolation import levels
 
-    probes = _levels.probe()
+    probes = levels.probe()
     chosen = next((probe for probe in probes if probe.works), None)
     for probe in probes:
         if probe.works:
@@ -110,7 +110,7 @@ def _isolation_found() -> Iterator[_Finding]:
             yield True, "isolation", text, ""
         else:
             works = None if chosen is not None else False
-            fix = _levels.WAY_TO_NAMESPACES if sys.platform == "linux" else "record on Linux for more"
+            fix = levels.WAY_TO_NAMESPACES if sys.platform == "linux" else "record on Linux for more"
             yield works, "isolation", f"{probe.level}: {probe.why}", fix
 
 
@@ -126,8 +126,8 @@ def _can_be_made(path: Path) -> bool:
 
 
 def _keys_found() -> Iterator[_Finding]:
-    from .. import keyring, signing
     from ..errors import AgentproofError
+    from ..trust import keyring, signing
 
     path = signing.default_key_path()
     try:
@@ -148,10 +148,10 @@ def _keys_found() -> Iterator[_Finding]:
 
 
 def _cache_found() -> Iterator[_Finding]:
-    from .._environment import _cache, _wheels
+    from ..environment import cache, wheel_store
 
-    root = _wheels.cache_root()
-    items = _cache.list_cache(_wheels.default_store())
+    root = wheel_store.cache_root()
+    items = cache.list_cache(wheel_store.default_store())
     wheels = sum(item.kind == "wheel" for item in items)
     megabytes = sum(item.size for item in items) / 1e6
     if not _can_be_made(root):

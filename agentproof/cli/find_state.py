@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import examples
+from .group import examples
 
 if TYPE_CHECKING:
-    from .._saved import Origin
+    from ..check.saved_states import StateOrigin
 
 
 @examples(
@@ -37,13 +37,13 @@ def find_state(
     bundle if it is the same, byte for byte (`agentproof show BUNDLE --state S2 > FILE`). Exit 1 where a
     state is in no sound bundle.
     """
-    from .. import _saved
-    from .._render import json_line, printable
+    from ..check import saved_states
     from ..errors import Exit
+    from ..render.console import json_line, printable
     from .check import own_reader
 
-    saved = {name: data for file in files for name, data in _saved.read_saved(file).items()}
-    found = list(_saved.find_origins(saved, bundles or (Path("bundles"),), reader=own_reader()))
+    saved = {name: data for file in files for name, data in saved_states.read_saved(file).items()}
+    found = list(saved_states.find_origins(saved, bundles or (Path("bundles"),), reader=own_reader()))
     for each in found:
         if as_json:
             origins = [
@@ -65,7 +65,7 @@ def find_state(
     ctx.exit(Exit.YES if all(each.is_known for each in found) else Exit.NO)
 
 
-def _told(origin: Origin) -> str:
+def _told(origin: StateOrigin) -> str:
     if origin.release is None:
         return f"{origin.bundle} holds it too, but is {origin.status}"
     labels = list(dict.fromkeys(label for each in (origin.states or {}).values() for label in each))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from .group import examples
 
 
 @examples("agentproof init", "agentproof init lost-approval --sdk 0.20.0")
@@ -21,8 +21,8 @@ def init(name: str, *, sdk: str | None) -> None:
 
     Where there is a directory bundles/, it becomes bundles/NAME/reproduction.py; elsewhere NAME.py.
     """
-    from .._files import write_atomic
     from ..errors import CannotDoError, UsageError
+    from ..system.files import write_atomic
 
     name = name.removesuffix(".py")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", name):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from .group import examples
 
 
 @examples("agentproof keygen", "agentproof keygen --output ci_key --comment ci@example.org")
@@ -20,7 +20,7 @@ def keygen(output: Path | None, comment: str) -> None:
 
     Give the printed line to whoever shall trust your bundles: it is a line of their trust file.
     """
-    from .. import signing
+    from ..trust import signing
 
     path = output or signing.default_key_path()
     public = signing.generate_key_file(path, comment=comment)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import examples
 from .compare import options_of, recording_options, signer_of
+from .group import examples
 
 if TYPE_CHECKING:
-    from ..compare import Expected
+    from ..compare.comparison import Expected
 
 
 @examples(
@@ -96,11 +96,12 @@ def matrix(
     Each is compared with the first target. What was recorded is kept: an interrupted matrix goes on
     where it was. Exit codes as of `compare`.
     """
-    from .. import _executors, _render, _render_compare
-    from .. import compare as comparing
-    from .. import matrix as recording
-    from .._subjects import find_all
-    from .._targets import parse_target
+    from ..compare import comparison as comparing
+    from ..compare import executors
+    from ..compare import matrix as recording
+    from ..compare.subjects import find_all
+    from ..compare.targets import parse_target
+    from ..render import console, console_comparison
 
     subjects = find_all(paths)
     chosen = [parse_target(text, dirty=dirty) for text in targets]
@@ -115,8 +116,8 @@ def matrix(
         timeout=timeout,
     )
     with (
-        _executors.cluster(dask) if dask else _executors.processes(jobs) as pool,
-        _render.TerminalStory(quiet=quiet) as story,
+        executors.cluster(dask) if dask else executors.processes(jobs) as pool,
+        console.TerminalStory(quiet=quiet) as story,
     ):
         options = replace(options, side_by_side=not pool.fills)
         work = recording.jobs_of(subjects, chosen, pythons or (None,), options=options, story=story)
@@ -126,11 +127,11 @@ def matrix(
     if as_json:
         click.echo((output / "matrix.json").read_text("utf-8"), nl=False)
     else:
-        for line in _render_compare.render_matrix(finished):
+        for line in console_comparison.render_matrix(finished):
             click.echo(line)
         click.echo(f"  {'wrote':<12}{output}{os.sep}")
     if junit is not None:
-        from .. import _junit
+        from ..render import junit as _junit
 
         _junit.write(junit, map(_junit.row_suite, finished.rows))
     ctx.exit(comparing.exit_code(finished.rows, expect=expect, all_asked=True))

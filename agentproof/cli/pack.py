@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import examples
+from .group import examples
 
 if TYPE_CHECKING:
-    from ..store import Bundle
+    from ..bundle.store import Bundle
 
 
 @examples(
@@ -34,9 +34,9 @@ def pack(bundle: Path, *, output: Path | None, thin: bool, replace: bool) -> Non
     The zip has one byte form: packing the same bundle again gives the same file. A bundle that a check
     finds INVALID is not packed.
     """
-    from .._files import write_atomic
+    from ..bundle.store import read_bundle, shelf_of, without_wheel, zip_bytes
     from ..errors import CannotDoError
-    from ..store import read_bundle, shelf_of, without_wheel, zip_bytes
+    from ..system.files import write_atomic
 
     read = read_bundle(bundle, wheels=shelf_of(bundle))
     _refuse_invalid(read, bundle)
@@ -63,8 +63,8 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
 
     Nothing of it is run, and a bundle that a check finds INVALID is not unpacked.
     """
+    from ..bundle.store import ZIP_SUFFIX, read_bundle, write_directory
     from ..errors import UsageError
-    from ..store import ZIP_SUFFIX, read_bundle, write_directory
 
     if bundle.is_dir():
         raise UsageError(f"{bundle} is a directory already", hint="`agentproof pack` makes a zip of it")
@@ -77,12 +77,12 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
 
 
 def _refuse_invalid(read: Bundle, path: Path) -> None:
-    from .._checks._members import is_comparison
-    from ..check import Reader, check_bundle
+    from ..check.bundle import Reader, check_bundle
+    from ..check.members import is_comparison
     from ..errors import BundleError
 
     if is_comparison(read):
-        from .._checks._comparisons import check_comparison
+        from ..check.comparison import check_comparison
 
         check_comparison(read, reader=Reader())
         return
@@ -98,18 +98,18 @@ def _refuse_invalid(read: Bundle, path: Path) -> None:
 
 def _with_wheel(read: Bundle, path: Path) -> Bundle:
     """The bundle with its target wheel, from the store's shelf or from the user's wheel store."""
-    from .._checks._members import is_comparison
-    from .._environment import _wheels
+    from ..bundle.store import WHEELS, Bundle
+    from ..check.members import is_comparison
+    from ..environment import wheel_store
     from ..errors import CannotDoError
     from ..models.manifest import Manifest
-    from ..store import WHEELS, Bundle
 
     if is_comparison(read):
         return read  # with the wheels that it has
     target = Manifest.from_bytes(read.manifest).target
     data = read.wheel(target.wheel)
-    if data is None and _wheels.default_store().get(target.sha256) is not None:
-        data = _wheels.default_store().read(target.sha256)
+    if data is None and wheel_store.default_store().get(target.sha256) is not None:
+        data = wheel_store.default_store().read(target.sha256)
     if data is None:
         raise CannotDoError(
             f"{path}: {target.wheel} is neither in it nor in a wheel store",
@@ -119,7 +119,7 @@ def _with_wheel(read: Bundle, path: Path) -> Bundle:
 
 
 def _name_of(bundle: Path) -> str:
-    from ..store import ZIP_SUFFIX, shelf_of
+    from ..bundle.store import ZIP_SUFFIX, shelf_of
 
     place = bundle.absolute()
     stem = place.name.removesuffix(ZIP_SUFFIX)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ._group import ForScript, chosen_key, examples, key_options
+from .group import ForScript, chosen_key, examples, key_options
 
 
 @examples(
@@ -150,19 +150,20 @@ def record(
     SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
     tests, and pytest must be in the environment (--with pytest).
     """
-    from .. import _named, _render, _targets
-    from .. import record as recording
-    from .._isolation import _runner
+    from ..compare import targets
     from ..errors import Exit, UsageError
+    from ..isolation import runner
+    from ..record import recording, selection
+    from ..render import console
 
     if source is not None and (sdk is not None or wheel is not None):
         raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
     if dirty and source is None:
         raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
-    checkout = _targets.parse_checkout(source, dirty=dirty) if source is not None else None
-    named = _named.parse_named(script, arguments, entry=entry)
+    checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
+    named = selection.parse_named(script, arguments, entry=entry)
     if sdk is not None:
-        sdk, newest = _targets.parse_release(sdk)
+        sdk, newest = targets.parse_release(sdk)
         if newest and lock_file is not None:
             raise UsageError(
                 "--sdk latest and --lock both say which release to take",
@@ -187,29 +188,29 @@ def record(
         redact_patterns=redact_patterns,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=_runner.Limits(seconds=timeout),
+        limits=runner.Limits(seconds=timeout),
     )
     recording.check_request(request, output=output, from_checkout=checkout is not None)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
-    with _render.TerminalStory(quiet=quiet) as story, ExitStack() as built:
+    with console.TerminalStory(quiet=quiet) as story, ExitStack() as built:
         if checkout is not None:
-            request = built.enter_context(_targets.request_for(request, checkout, story))
+            request = built.enter_context(targets.request_for(request, checkout, story))
         recorded = recording.record(request, key=signer, story=story)
     document = recorded.manifest
     if not as_json:
         # Before anything is written: what was seen is told even if the disk is full.
-        for line in _render.render_judgement(document, traces=recorded.traces, verbose=verbose):
+        for line in console.render_judgement(document, traces=recorded.traces, verbose=verbose):
             click.echo(line)
     written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
     if as_json:
-        from ..check import check_bundle
+        from ..check.bundle import check_bundle
         from .check import own_reader
 
         report = check_bundle(recorded.bundle, reader=own_reader()).report
-        click.echo(_render.recorded_json(report, directory=written.directory, archive=written.archive))
+        click.echo(console.recorded_json(report, directory=written.directory, archive=written.archive))
     else:
         mine = " (you)" if key is None else f" ({key})"
-        for line in _render.render_written(
+        for line in console.render_written(
             document,
             bundle_id=recorded.bundle_id,
             signer=signer.public.fingerprint + mine,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import chosen_key, examples
+from .group import chosen_key, examples
 
 
 @examples(
@@ -66,14 +66,14 @@ def replay(
     This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence was seen, 1
     where other evidence was, 4 where the environment cannot be had.
     """
-    from .. import _render, _render_compare
-    from .. import replay as replaying
-    from .._isolation import _runner
-    from ..check import check_path
+    from ..bundle.store import shelf_of
+    from ..check.bundle import check_path
     from ..errors import Exit, UsageError
-    from ..store import shelf_of
-    from ._reading import refuse_comparison, the_bundle
+    from ..isolation import runner
+    from ..record import replay as replaying
+    from ..render import console, console_comparison
     from .check import own_reader
+    from .reading import refuse_comparison, the_bundle
 
     if output is not None and key is None and not sign:
         raise UsageError(
@@ -85,19 +85,19 @@ def replay(
         python=python,
         offline=offline,
         require_isolation=require_isolation,
-        limits=_runner.Limits(seconds=timeout),
+        limits=runner.Limits(seconds=timeout),
     )
     checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
     refuse_comparison(checked.bundle, bundle)
-    with _render.TerminalStory(quiet=quiet) as story:
+    with console.TerminalStory(quiet=quiet) as story:
         replayed = replaying.replay(checked, options=options, story=story)
     written = None
     if signer is not None and replayed.is_same:
         written = replaying.write_attested(replaying.attest(replayed, signer), output or bundle)
     if as_json:
-        click.echo(_render_compare.replayed_json(replayed, path=str(bundle)))
+        click.echo(console_comparison.replayed_json(replayed, path=str(bundle)))
     else:
         fingerprint = signer.public.fingerprint if signer is not None and written is not None else None
-        for line in _render_compare.render_replayed(replayed, signer=fingerprint, written=written):
+        for line in console_comparison.render_replayed(replayed, signer=fingerprint, written=written):
             click.echo(line)
     ctx.exit(Exit.YES if replayed.is_same else Exit.NO)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._group import chosen_key, examples
+from .group import chosen_key, examples
 
 if TYPE_CHECKING:
-    from ..check import Reader
-    from ..report._story import Story
+    from ..check.bundle import Reader
+    from ..render.story import Story
 
 
 @examples(
@@ -73,8 +73,8 @@ def report(
     finds INVALID gets no report (exit 5); in a summary, which takes directories too, it is a line that says
     so.
     """
-    from .._files import write_atomic
     from ..errors import UsageError
+    from ..system.files import write_atomic
     from .check import own_reader
 
     reader = own_reader(trust_files=trust_files, wheels=wheels)
@@ -93,16 +93,16 @@ def report(
 
 
 def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
-    from ..report.summary import render_summary
-    from ._reading import read_entries
+    from ..render.summary import render_summary
+    from .reading import read_entries
 
     return render_summary(read_entries(bundles, reader=reader))
 
 
 def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, quiet: bool) -> str:
     from ..errors import UsageError
-    from ..report._groups import Attached
-    from ._reading import read_groups
+    from ..render.groups import Attachment
+    from .reading import read_groups
 
     groups = read_groups(bundles, reader=reader)
     first = groups[0]
@@ -116,13 +116,13 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     if not first.recordings:
         raise UsageError(f"{first.name} could be recorded on none of its targets: nothing to report")
     if latest:
-        newest = Attached(_on_the_latest(first.stories[0], reader, quiet=quiet), "latest.agentproof.zip")
+        newest = Attachment(_on_the_latest(first.stories[0], reader, quiet=quiet), "latest.agentproof.zip")
         groups = [replace(first, recordings=(*first.recordings, newest))]
     if form == "html":
-        from ..report.html import render_page
+        from ..render.html import render_page
 
         return render_page(groups)
-    from ..report.markdown import render_issue
+    from ..render.markdown import render_issue
 
     (group,) = groups
     story, *others = group.stories
@@ -131,18 +131,18 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
 
 def _on_the_latest(story: Story, reader: Reader, *, quiet: bool) -> Story:
     """The same reproduction, recorded on the newest release that the index serves."""
-    from .. import _render
-    from .. import compare as comparing
-    from .._subjects import Subject
-    from .._targets import parse_target
-    from ..check import check_bundle
+    from ..check.bundle import check_bundle
+    from ..compare import comparison as comparing
+    from ..compare.subjects import Subject
+    from ..compare.targets import parse_target
     from ..errors import CannotDoError
-    from ..report._story import tell
+    from ..render import console
+    from ..render.story import tell
 
     subject = Subject(
         "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
     )
-    with _render.TerminalStory(quiet=quiet) as telling:
+    with console.TerminalStory(quiet=quiet) as telling:
         key = chosen_key(None, passphrase_env=None, quiet=quiet)
         recorder = comparing.Recorder(comparing.Options(), key=key, story=telling)
         with recorder.request_of(subject) as request:

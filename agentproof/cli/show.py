@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ._group import examples
+from .group import examples
 
 
 @examples(
@@ -32,9 +32,9 @@ def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, every
     two happened in parallel.
     """
     from ..errors import UsageError
-    from ..report import terminal
-    from ._reading import read_story
+    from ..render import terminal
     from .check import own_reader
+    from .reading import read_story
 
     story = read_story(bundle, reader=own_reader())
     tellings = [telling for telling in story.tellings if mode in (None, telling.mode)]

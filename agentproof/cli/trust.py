@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._group import Group, chosen_key, examples, key_options
+from .group import Group, chosen_key, examples, key_options
 
 
 @examples("agentproof trust add alice.keys --as github:alice", "agentproof trust list")
@@ -24,8 +24,8 @@ def trust() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def add(file: Path, *, principal: str, yes: bool) -> None:
     """Trust the Ed25519 keys in FILE, after showing their fingerprints."""
-    from .. import keyring
-    from ..trust import read_trust
+    from ..trust import keyring
+    from ..trust.allowed_signers import read_trust
 
     keys = read_trust(file, principal=principal)
     for line in keys.keys:
@@ -42,7 +42,7 @@ def add(file: Path, *, principal: str, yes: bool) -> None:
 @trust.command(name="list")
 def list_keys() -> None:
     """List the keys that you trust, your own first."""
-    from .. import keyring
+    from ..trust import keyring
 
     lines = keyring.own_trust().keys
     for line in lines:
@@ -56,7 +56,7 @@ def list_keys() -> None:
 @click.argument("name")
 def remove(name: str) -> None:
     """Trust no longer the key with this fingerprint, or all keys of this NAME."""
-    from .. import keyring
+    from ..trust import keyring
 
     for line in keyring.remove(name):
         click.echo(f"removed {line.key.fingerprint}  {line.principal}")
@@ -72,11 +72,11 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
     `agentproof replay --key`.
     """
-    from .. import signing
-    from .._files import write_atomic
-    from ..check import Reader, check_path
+    from ..bundle.store import Bundle, shelf_of, write_directory, zip_bytes
+    from ..check.bundle import Reader, check_path
     from ..errors import BundleError
-    from ..store import Bundle, shelf_of, write_directory, zip_bytes
+    from ..system.files import write_atomic
+    from ..trust import signing
 
     signer = chosen_key(key, passphrase_env=passphrase_env)
     shelf = shelf_of(bundle)

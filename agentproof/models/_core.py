@@ -28,7 +28,7 @@ from pydantic_core import PydanticCustomError, SchemaValidator
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 else:
-    CoreSchema = dict  # what it is, but for type checkers: see `agentproof.cli._group`
+    CoreSchema = dict  # what it is, but for type checkers: see `agentproof.cli.group`
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ computes it again and compares.
 from typing import Annotated, Literal
 
 from ._core import Limits
-from ._wire import Count, Sha256, Text, Wire
-from .events._base import Seq
+from .events.base import Seq
 from .manifest import Member, Status
 from .trace import Mode
 from .values import Value
+from .wire import Count, Sha256, Text, Wire
 
 About = Literal[
     "tool", "output", "run", "end", "input", "decision", "state", "change", "test", "script", "order"
@@ -43,7 +43,7 @@ class TraceDifference(Wire):
     """Absent where there is none; a large value is the beginning of its JSON and `…`."""
 
 
-class Recorded(Wire):
+class RecordingSummary(Wire):
     """A recording that the comparison rests on."""
 
     bundle_id: Sha256
@@ -90,7 +90,7 @@ class Cell(Wire):
 
     target: Text
     outcome: Outcome
-    recorded: Recorded | None = None
+    recorded: RecordingSummary | None = None
     """Absent for `not_recorded`."""
     failed: Text | None = None
     """For `not_recorded`: why, as stated by whoever compared."""

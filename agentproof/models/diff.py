@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from .._limits import MAX_POINTERS
 from ..errors import FormatError
+from ..limits import MAX_POINTERS
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ recorder, conduct, coverage, repeats and agreement of the recordings, the target
 from typing import Annotated, Literal
 
 from ._core import Limits
-from ._wire import Count, MemberPath, Sha256, Text, Wire
-from .events._base import Label, Seq
+from .events.base import Label, Seq
 from .trace import Mode
 from .values import Value
+from .wire import Count, MemberPath, Sha256, Text, Wire
 
 Date = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
@@ -146,7 +146,7 @@ class LoadedModule(Wire):
     sha256: Sha256
 
 
-class Place(Wire):
+class SourceLine(Wire):
     """A line in one of the reproduction's files."""
 
     name: Text
@@ -159,8 +159,8 @@ class Conduct(Wire):
 
     changed: tuple[Text, ...] = ()
     """SDK functions, methods, classes and module globals that were not at the end what the import made."""
-    private_writes: tuple[Place, ...] = ()
-    private_reads: tuple[Place, ...] = ()
+    private_writes: tuple[SourceLine, ...] = ()
+    private_reads: tuple[SourceLine, ...] = ()
     allowed: bool = False
     """True with `--allow-sdk-changes`."""
 

@@ -26,9 +26,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .._limits import MAX_CHANGES_BYTES
 from ..errors import FormatError
-from ._wire import Sha256, encode
+from ..limits import MAX_CHANGES_BYTES
 from .diff import Absent, diff
 from .events import (
     AnyEvent,
@@ -47,6 +46,7 @@ from .events import (
 )
 from .trace import Trace
 from .values import from_state
+from .wire import Sha256, encode
 
 Fact = dict[str, Any]  # Any: values of the observed program
 
@@ -59,7 +59,7 @@ GENERATED_ID = re.compile(
     r")(?![0-9A-Za-z])"
     r"|(?P<at> at 0x)0{4}[0-9a-f]{8}(?![0-9a-f])"
 )
-"""A generated id after numbering (see `agentproof._canonical`): zeros, then its number."""
+"""A generated id after numbering (see `agentproof.record.canonical`): zeros, then its number."""
 
 _DETAILS = re.compile(r"[a-z_]+_details")
 

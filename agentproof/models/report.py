@@ -6,10 +6,10 @@ reworded; statuses, names and reason codes are stable.
 
 from typing import Literal
 
-from ._wire import Count, Sha256, Text, Wire
 from .manifest import Finding
 from .manifest import Status as ClaimStatus
 from .statement import Role
+from .wire import Count, Sha256, Text, Wire
 
 CheckName = Literal[
     "members",

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from ._core import Field, Limits, fields_of, kinds_of
-from ._wire import Wire, encode
 from .values import Value
+from .wire import Wire, encode
 
 Schema = dict[str, Any]  # Any: a JSON Schema
 

@@ -14,9 +14,9 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from ._core import Limits
-from ._wire import Sha256, Text, Wire, encode
 from .manifest import Isolation, Manifest, Platform, Python, Recorder
 from .values import Value
+from .wire import Sha256, Text, Wire, encode
 
 
 class Uri(StrEnum):

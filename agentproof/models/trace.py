@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from ._wire import Sha256, Wire
 from .events import (
     AnyEvent,
     Event,
@@ -15,6 +14,7 @@ from .events import (
     StateRestored,
     StateSerialised,
 )
+from .wire import Sha256, Wire
 
 Mode = Literal["as-written", "streamed"]
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from ._wire import MAX_TEXT
+from .wire import MAX_TEXT
 
 MAX_INTEGER = 2**53 - 1
 _FLOAT = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|nan", re.ASCII)

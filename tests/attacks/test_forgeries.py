@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentproof.check import Reader, check_bundle, exit_code
+from agentproof.check.bundle import Reader, check_bundle, exit_code
 from agentproof.errors import Exit
 from agentproof.models.statement import Statement
-from agentproof.signing import attest_endorsed
-from agentproof.trust import Trust, parse_trust
+from agentproof.trust.allowed_signers import Trust, parse_trust
+from agentproof.trust.signing import attest_endorsed
 from tests import forge
 from tests.forgeries import FORGERIES, ORIGINAL, Forgery, forged
 from tests.forgeries.manifest import EVIL_WHEEL, exchanged_wheel, swap_loaded

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_WHEEL_UNPACKED
-from agentproof._zip import stored_zip
-from agentproof.check import Reader, check_path
-from agentproof.models._wire import encode
-from agentproof.store import zip_bytes
+from agentproof.bundle.store import zip_bytes
+from agentproof.bundle.zip import stored_zip
+from agentproof.check.bundle import Reader, check_path
+from agentproof.limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_WHEEL_UNPACKED
+from agentproof.models.wire import encode
 from tests import forge
 
 BUNDLE = forge.draft().seal()
@@ -39,7 +39,7 @@ def refuse(event, arguments):
         raise SystemExit(f"{event} {arguments}")
     if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
         raise SystemExit(f"write {arguments}")
-from agentproof.check import Reader, check_path
+from agentproof.check.bundle import Reader, check_path
 warm = [check_path(Path(path), reader=Reader()).status for path in sys.argv[1:2]]
 sys.addaudithook(refuse)
 for path in sys.argv[1:]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentproof.check import Reader, check_bundle
+from agentproof.check.bundle import Reader, check_bundle
 from agentproof.errors import BundleError
 from tests import forge
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentproof.check import Reader
-from agentproof.store import zip_bytes
+from agentproof.bundle.store import zip_bytes
+from agentproof.check.bundle import Reader
 from tests import forge, mutations
 
 BUNDLE = forge.draft().seal()

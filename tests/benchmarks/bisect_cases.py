@@ -21,11 +21,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agentproof import compare, signing
-from agentproof._bisection import Bisected, Question
-from agentproof._subjects import find_subjects
-from agentproof.bisect import bisect_releases
+from agentproof.compare import comparison
+from agentproof.compare.bisect import bisect_releases
+from agentproof.compare.search import BisectionResult, Question
+from agentproof.compare.subjects import find_subjects
 from agentproof.errors import AgentproofError, UsageError
+from agentproof.trust import signing
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ def main() -> int:
     parser.add_argument("--python", help="the Python to record on")
     parser.add_argument("--kept", type=Path, help="a file of answers; what it holds is not searched again")
     options = parser.parse_args()
-    recorder = compare.Recorder(
-        compare.Options(python=options.python), key=signing.generate_key(), story=_Progress()
+    recorder = comparison.Recorder(
+        comparison.Options(python=options.python), key=signing.generate_key(), story=_Progress()
     )
     kept = {answer.case: answer for answer in _read(options.kept)}
     wrong = 0
@@ -124,7 +125,7 @@ def _line(answer: Answer) -> str:
     )
 
 
-def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.Recorder) -> Answer:
+def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: comparison.Recorder) -> Answer:
     started = time.monotonic()
     by, found = _bisected(folder / "repro.py", case["buggy"], good, recorder)
     named = (case["buggy"], case["fixed"])
@@ -147,7 +148,9 @@ def _answer(folder: Path, case: dict[str, str], *, good: str, recorder: compare.
     )
 
 
-def _bisected(script: Path, bad: str, good: str, recorder: compare.Recorder) -> tuple[str, Bisected]:
+def _bisected(
+    script: Path, bad: str, good: str, recorder: comparison.Recorder
+) -> tuple[str, BisectionResult]:
     """What tells good from bad, and the answer."""
     (subject,) = find_subjects(script)
     try:

@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentproof import signing
-from agentproof._many import check_many
-from agentproof.check import Reader
-from agentproof.models._wire import encode
-from agentproof.source import HeldWheel, Sources, read_wheel
-from agentproof.store import Bundle, write_directory
-from agentproof.trust import parse_trust
+from agentproof.bundle.store import Bundle, write_directory
+from agentproof.check.bundle import Reader
+from agentproof.check.many import check_many
+from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.models.wire import encode
+from agentproof.trust import signing
+from agentproof.trust.allowed_signers import parse_trust
 from tests import committed
 
 ROOT = Path(__file__).parents[2]
@@ -203,7 +203,7 @@ mark("the standard library")
 import agentproof.cli, gc
 gc.set_threshold(100_000, 20, 100)
 mark("click")
-agentproof.cli._group._import_without_types()
+agentproof.cli.group._import_without_types()
 mark("pydantic-core")
 import cryptography.hazmat.primitives.asymmetric.ed25519
 mark("cryptography")
@@ -211,18 +211,18 @@ import agentproof.models.events, agentproof.models.manifest, agentproof.models.r
 mark("our models: classes")
 import agentproof.claims
 mark("claims")
-import agentproof._many, agentproof._render, agentproof.cli.check
+import agentproof.check.many, agentproof.render.console, agentproof.cli.check
 mark("the checker")
 from pathlib import Path
 reader = agentproof.cli.check.own_reader(trust_files=(sys.argv[2],))
 mark("trust, store")
-from agentproof.source import Sources, read_held_wheel
+from agentproof.check.source import Sources, read_held_wheel
 from dataclasses import replace
 held = read_held_wheel(Path(sys.argv[3]))
 reader = replace(reader, sources=Sources(wheels=(held,)))
 mark("the wheel against its RECORD")
 def check():
-    report = agentproof._many.Checker(reader)(Path(sys.argv[1]))
+    report = agentproof.check.many.Checker(reader)(Path(sys.argv[1]))
     assert report.status == "CURRENT", report
 check()
 mark("the first check")

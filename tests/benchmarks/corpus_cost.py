@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentproof._environment import _lock, _pythons, _venv, _wheels
+from agentproof.environment import interpreters, locking, venv, wheel_store
 from tests.corpus.recordings import CASES, Case, cases
 from tests.unit.recorder.driver import bare, record
 
@@ -58,11 +58,11 @@ def main() -> None:
 
 def measure(case: Case, *, runs: int, python: str | None) -> list[tuple[Cost, Cost]]:
     """Pairs of a bare run and a recorded one; the first pair fills the caches and is not counted."""
-    store = _wheels.default_store()
-    lock = _lock.lock(
-        requirement=f"openai-agents=={case.buggy}", interpreter=_pythons.find(python), store=store
+    store = wheel_store.default_store()
+    lock = locking.lock(
+        requirement=f"openai-agents=={case.buggy}", interpreter=interpreters.find(python), store=store
     )
-    with _venv.prepare(lock, store) as environment, tempfile.TemporaryDirectory() as scratch:
+    with venv.prepare(lock, store) as environment, tempfile.TemporaryDirectory() as scratch:
         python_path, cache = environment.python, environment.pycache_prefix
 
         def once(number: int) -> tuple[Cost, Cost]:

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentproof._environment import _lock, _pythons, _venv, _wheels
-from agentproof._environment._lock import Lock
+from agentproof.environment import interpreters, locking, wheel_store
+from agentproof.environment import venv as _venv
+from agentproof.environment.locking import Lock
 from agentproof.models import pylock
 
 
@@ -34,33 +35,33 @@ def main() -> None:
             _measure("cold: lock, fetch, build, verify, compile", 1, lambda: _whole(options))
             _compare_with_pip(_locked(options), options.rounds)
     locked = _locked(options)
-    store = _wheels.default_store()
+    store = wheel_store.default_store()
     _whole(options)
-    _measure("warm: find the interpreter", options.rounds, lambda: _pythons.find(options.python))
+    _measure("warm: find the interpreter", options.rounds, lambda: interpreters.find(options.python))
     _measure("warm: lock from the cache, hash the wheels", options.rounds, lambda: _locked(options))
     _measure("warm: build, verify, unpack bytecode, remove", options.rounds, lambda: _prepare(locked, store))
 
 
 def _locked(options: argparse.Namespace) -> Lock:
-    return _lock.lock(
+    return locking.lock(
         requirement=options.requirement,
-        interpreter=_pythons.find(options.python),
-        store=_wheels.default_store(),
+        interpreter=interpreters.find(options.python),
+        store=wheel_store.default_store(),
     )
 
 
-def _prepare(locked: Lock, store: _wheels.WheelStore) -> None:
+def _prepare(locked: Lock, store: wheel_store.WheelStore) -> None:
     with _venv.prepare(locked, store):
         pass
 
 
 def _whole(options: argparse.Namespace) -> None:
-    _prepare(_locked(options), _wheels.default_store())
+    _prepare(_locked(options), wheel_store.default_store())
 
 
 def _compare_with_pip(locked: Lock, rounds: int) -> None:
     """The same wheels by venv and pip, from files that lie ready."""
-    store = _wheels.default_store()
+    store = wheel_store.default_store()
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / "wheels").mkdir()

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentproof._environment import _lock, _pythons, _venv, _wheels
-from agentproof._environment._venv import PreparedEnvironment
+from agentproof.environment import interpreters, locking, venv, wheel_store
+from agentproof.environment.venv import PreparedEnvironment
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -127,9 +127,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "b.zip"
         cost([*OWN, "record", str(SCRIPT), "--output", str(archive), "--replace", "--quiet"])
-        store, python = _wheels.default_store(), _pythons.find(None)
-        lock = _lock.lock(requirement="openai-agents==0.20.0", interpreter=python, store=store, offline=True)
-        with _venv.prepare(lock, store) as environment:
+        store, python = wheel_store.default_store(), interpreters.find(None)
+        lock = locking.lock(
+            requirement="openai-agents==0.20.0", interpreter=python, store=store, offline=True
+        )
+        with venv.prepare(lock, store) as environment:
             found = measure(environment, archive, runs)
         steps = [phases(archive) for _ in range(runs)]
     wall = {name: statistics.median(cost.wall for cost in costs) for name, costs in found.items()}

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentproof._isolation import _levels, _runner, _sandbox
-from agentproof._isolation._levels import Choice
-from agentproof._isolation._sandbox import Level
+from agentproof.isolation import levels, runner, sandbox
+from agentproof.isolation.levels import Choice
+from agentproof.isolation.sandbox import Level
 from tests.sandboxed import make_environment, run_script
 
 PROGRAM = "/bin/true"
@@ -33,23 +33,23 @@ def main() -> None:
         place = Path(name).resolve()
         place.chmod(0o755)
         _row(f"`{PROGRAM}`, bare", rounds, lambda: subprocess.run([PROGRAM], check=True))
-        for probe in _levels.probe():
+        for probe in levels.probe():
             if not probe.works:
                 print(f"| {probe.level} | not here: {probe.why} | | |")
                 continue
             _row(f"`{PROGRAM}`, {probe.level}", rounds, _launcher(probe.level, place))
-        _row("choosing a level (`choose()`)", rounds, _levels.choose)
+        _row("choosing a level (`choose()`)", rounds, levels.choose)
         environment = make_environment(place)
         python = [str(environment.python), "-c", "pass"]
         _row("`python -c pass`, bare", rounds, lambda: subprocess.run(python, check=True, env={}))
-        for probe in _levels.probe():
+        for probe in levels.probe():
             if probe.works:
                 held = Choice(probe.level, probe.landlock, user_namespace=probe.user_namespace)
                 _row(
                     f"`run_recordings` of `pass`, one process, {probe.level}",
                     rounds,
                     lambda held=held: run_script(  # type: ignore[misc]  # bound now
-                        "pass", environment, place / "case", isolation=held, limits=_runner.Limits()
+                        "pass", environment, place / "case", isolation=held, limits=runner.Limits()
                     ),
                 )
 
@@ -58,7 +58,7 @@ def _launcher(level: Level, place: Path) -> Callable[[], object]:
     def launch() -> None:
         base = Path(tempfile.mkdtemp(dir=place))
         base.chmod(0o755)
-        plan = _sandbox.launch_plan(
+        plan = sandbox.launch_plan(
             level,
             base=base,
             command=(PROGRAM,),
@@ -67,11 +67,11 @@ def _launcher(level: Level, place: Path) -> Callable[[], object]:
             streams=(Path(os.devnull), Path(os.devnull)),
             readable=(),
             writable=(base,),
-            limits=_runner.Limits().resources(),
-            user=_sandbox.free_id(),
+            limits=runner.Limits().resources(),
+            user=sandbox.free_id(),
             beyond=None,
         )
-        process = _sandbox.start(plan)
+        process = sandbox.start(plan)
         if process.stdin is None or process.stdout is None:
             raise RuntimeError("the launcher was started without pipes")
         with process:

@@ -23,9 +23,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agentproof import _executors, compare, matrix, signing
-from agentproof._subjects import find_subjects
-from agentproof._targets import parse_target
+from agentproof.compare import comparison, executors, matrix
+from agentproof.compare.subjects import find_subjects
+from agentproof.compare.targets import parse_target
+from agentproof.trust import signing
 
 ROOT = Path(__file__).parents[2]
 CASES = ("sibling-approval", "sibling-rejection", "sibling-interruptions", "result-interruption")
@@ -73,19 +74,19 @@ def main() -> int:
     return 0
 
 
-def _pass(base: Path, workers: int, *, say: str) -> matrix.Finished | None:
+def _pass(base: Path, workers: int, *, say: str) -> matrix.MatrixResult | None:
     """Make all recordings anew, and print what that took; None where one is missing."""
     shutil.rmtree(base / "cache" / "recordings", ignore_errors=True)
     shutil.rmtree(base / "matrix", ignore_errors=True)
     load = os.getloadavg()[0]
     scripts = [ROOT / "bundles" / case / "reproduction.py" for case in CASES]
-    with _executors.processes(workers) as pool:
+    with executors.processes(workers) as pool:
         done = matrix.run_matrix(
             matrix.jobs_of(
                 [subject for script in scripts for subject in find_subjects(script)],
                 [parse_target(target) for target in TARGETS],
                 [None],
-                options=compare.Options(side_by_side=not pool.fills),
+                options=comparison.Options(side_by_side=not pool.fills),
                 story=_Quiet(),
             ),
             make_executor=pool.make,

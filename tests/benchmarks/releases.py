@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from agentproof._environment import _bytecode, _lock, _pythons, _venv, _wheels
+from agentproof.environment import bytecode, interpreters, locking, venv, wheel_store
 from agentproof.errors import AgentproofError
 
 
@@ -32,8 +32,8 @@ def main() -> None:
             case = json.loads(path.read_text("utf-8"))
             releases |= {case[key] for key in ("buggy", "fixed") if case.get(key)}
     # Bytecode is not what is looked at here, and compiling it costs more than all the rest.
-    _bytecode.Bytecode.compile = lambda *_, **__: False  # type: ignore[method-assign]  # see above
-    pythons = [_pythons.find(request) for request in options.python or [platform.python_version()]]
+    bytecode.Bytecode.compile = lambda *_, **__: False  # type: ignore[method-assign]  # see above
+    pythons = [interpreters.find(request) for request in options.python or [platform.python_version()]]
     print("| release | as of |" + "".join(f" {python.version} |" for python in pythons))
     print("|---|---|" + "---|" * len(pythons), flush=True)
     for release in sorted(releases, key=Version):
@@ -48,12 +48,12 @@ def main() -> None:
         print(f"| {release} | {day} |" + "".join(f" {cell} |" for cell in cells), flush=True)
 
 
-def _row(release: str, python: _pythons.Interpreter) -> tuple[_lock.Lock, str]:
-    store = _wheels.default_store()
+def _row(release: str, python: interpreters.Interpreter) -> tuple[locking.Lock, str]:
+    store = wheel_store.default_store()
     started = time.perf_counter()
-    locked = _lock.lock(requirement=f"openai-agents=={release}", interpreter=python, store=store)
+    locked = locking.lock(requirement=f"openai-agents=={release}", interpreter=python, store=store)
     seconds = time.perf_counter() - started
-    with _venv.prepare(locked, store) as environment:
+    with venv.prepare(locked, store) as environment:
         done = subprocess.run(
             [
                 *(environment.python, "-s", "-X", f"pycache_prefix={environment.pycache_prefix}"),

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agentproof import replay
-from agentproof._render_compare import render_replayed
-from agentproof.check import Reader, check_path
+from agentproof.bundle.store import find_bundles, shelf_of
+from agentproof.check.bundle import Reader, check_path
 from agentproof.errors import AgentproofError
-from agentproof.store import find_bundles, shelf_of
+from agentproof.record import replay
+from agentproof.render.console_comparison import render_replayed
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agentproof import judge
-from agentproof.claims import INVARIANTS, Evidence, Outcome
-from agentproof.models._wire import encode
+from agentproof.claims import INVARIANTS, Evidence, Outcome, judge
 from agentproof.models.manifest import Conduct, Gap, Isolation, Judgement, Recording
 from agentproof.models.trace import Mode, Trace
+from agentproof.models.wire import encode
 
 Json = Any  # Any: values and states of an imagined program
 
@@ -313,7 +312,7 @@ def judged(
     conduct: Conduct | None = None,
     isolation: Isolation = ISOLATION,
     coverage: tuple[Gap, ...] = (),
-    claims: tuple[judge.Asked, ...] | None = None,
+    claims: tuple[judge.ClaimRequest, ...] | None = None,
 ) -> Judgement:
     """The whole judgement of these runs."""
     recordings = tuple(

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentproof import judge
-from agentproof.claims import AUTHORED, explain, read_claims
+from agentproof.claims import AUTHORED, explain, judge, read_claims
 from agentproof.claims.authored import parse_arguments
 from agentproof.errors import BundleError, FormatError, UsageError
 from agentproof.models.manifest import ClaimResult, Judgement
@@ -16,7 +15,7 @@ from tests.claims.builder import Script, function_call, judged, message, state_j
 def _judge(header: str, *scripts: Script) -> Judgement:
     tables = tomllib.loads(header)["claims"]
     authored = read_claims(tables, modes=[script.mode for script in scripts], path="r.py")
-    asked = tuple(judge.Asked(c.id, c.kind, c.version, c.mode, c.arguments) for c in authored)
+    asked = tuple(judge.ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in authored)
     return judged(*scripts, claims=asked)
 
 
@@ -228,14 +227,14 @@ def test_a_mistyped_claim_is_named_with_what_exists(body: str, message: str) -> 
 
 
 def test_a_manifest_with_arguments_of_another_shape_is_refused(script: Script) -> None:
-    asked = judge.Asked("x", "tool-runs", 2, "as-written", {"tool": "pay"})
+    asked = judge.ClaimRequest("x", "tool-runs", 2, "as-written", {"tool": "pay"})
     with pytest.raises(BundleError) as caught:
         judged(script, claims=(asked,))
     assert caught.value.reason == "malformed_claim"
 
 
 def test_an_invariant_with_arguments_is_refused(script: Script) -> None:
-    asked = judge.Asked("exactly-once", "exactly-once", 1, "as-written", {})
+    asked = judge.ClaimRequest("exactly-once", "exactly-once", 1, "as-written", {})
     with pytest.raises(BundleError) as caught:
         judged(script, claims=(asked,))
     assert caught.value.reason == "malformed_claim"

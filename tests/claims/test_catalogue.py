@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentproof.claims import AUTHORED, INVARIANTS, AuthoredKind, Kind
-from agentproof.claims._catalogue import catalogue
+from agentproof.claims.catalogue import catalogue
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from agentproof import judge
-from agentproof.claims import INVARIANTS, Evidence, Outcome, explain
+from agentproof.claims import INVARIANTS, Evidence, Outcome, explain, judge
 from agentproof.errors import BundleError
-from agentproof.models.manifest import Conduct, Finding, Gap, Place
+from agentproof.models.manifest import Conduct, Finding, Gap, SourceLine
 from agentproof.models.values import short_text
 from tests.changes import changed
 from tests.claims.builder import (
@@ -68,7 +67,7 @@ def test_each_invariant_is_judged_in_each_mode_that_it_speaks_of() -> None:
     [
         ({"agreement": "differ"}, "repeats_differ"),
         ({"conduct": Conduct(changed=("agents.run:RunState.approve",))}, "sdk_changed"),
-        ({"conduct": Conduct(private_writes=(Place(name="_x", file="r.py", line=1),))}, "sdk_changed"),
+        ({"conduct": Conduct(private_writes=(SourceLine(name="_x", file="r.py", line=1),))}, "sdk_changed"),
     ],
 )
 def test_whatever_the_claims_say_it_is_inconclusive(options: dict[str, object], reason: str) -> None:
@@ -143,8 +142,8 @@ def _raised(kind: str) -> dict[str, Json]:
     return {"outcome": "raised", "error": {"type": f"builtins:{kind}", "message": "x"}}
 
 
-def _with_claimed_end(mode: str, kind: str) -> tuple[judge.Asked, ...]:
-    ended = judge.Asked("end", "script-ended", 1, mode, {"outcome": "raised", "error": kind})  # type: ignore[arg-type] # one of the two modes
+def _with_claimed_end(mode: str, kind: str) -> tuple[judge.ClaimRequest, ...]:
+    ended = judge.ClaimRequest("end", "script-ended", 1, mode, {"outcome": "raised", "error": kind})  # type: ignore[arg-type] # one of the two modes
     return (*judge.invariants(["as-written", "streamed"]), ended)
 
 
@@ -228,7 +227,7 @@ def test_a_value_needs_what_tells_of_its_own_place(failed: str, place: dict[str,
     script.add("probe.observed", label="x", value="go")
     script.add("recorder.failed", part=failed, error="x")
     at = {"pointer": "/0" if "session" in place else "", **place}
-    asked = judge.Asked("v", "value-at", 2, "as-written", {"at": at, "equals": "go"})
+    asked = judge.ClaimRequest("v", "value-at", 2, "as-written", {"at": at, "equals": "go"})
     (result,) = judged(script.exit(), claims=(asked,)).claims
     assert result.status == status
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentproof.claims._order import Order
+from agentproof.claims.trace.order import Order
 from agentproof.models.events import Event
 from tests.claims.builder import Script, evidence
 

@@ -18,8 +18,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentproof._environment._wheels import cache_root
 from agentproof.claims import explain
+from agentproof.environment.wheel_store import cache_root
 from agentproof.errors import AgentproofError
 
 from .recordings import Case, Recording, Studio, cases, healthy

@@ -10,16 +10,17 @@ from typing import Any
 
 import pydantic_core
 
-from agentproof import judge, record, signing
-from agentproof._files import write_atomic
-from agentproof._named import parse_named
-from agentproof.claims import read_claims
+from agentproof.bundle.store import Bundle, read_bundle, zip_bytes
+from agentproof.claims import judge, read_claims
 from agentproof.errors import AgentproofError
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Judgement, Manifest
 from agentproof.models.projection import project
 from agentproof.models.trace import Mode, Trace
-from agentproof.store import Bundle, read_bundle, zip_bytes
+from agentproof.record import recording as record
+from agentproof.record.selection import parse_named
+from agentproof.system.files import write_atomic
+from agentproof.trust import signing
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 

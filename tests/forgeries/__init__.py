@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from agentproof.bundle.store import Bundle
 from agentproof.errors import BundleError
-from agentproof.store import Bundle
 from tests import forge
 
 from . import content, manifest, signatures

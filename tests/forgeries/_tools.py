@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentproof.store import Bundle
+from agentproof.bundle.store import Bundle
 from tests import forge
 from tests.forge import Draft, Shape
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agentproof.claims import AUTHORED
-from agentproof.models._wire import encode
+from agentproof.models.wire import encode
 from tests import forge
 from tests.forge import Draft, Shape
 from tests.forgeries._tools import (

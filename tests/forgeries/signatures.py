@@ -6,11 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentproof.models._wire import encode
+from agentproof.bundle.store import Bundle, bundle_id
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import Uri, build_endorsed_statement, build_recorded_statement
-from agentproof.signing import HeldKey, attest_endorsed, attest_recorded, attestation_name, sign_statement
-from agentproof.store import Bundle, bundle_id
+from agentproof.models.wire import encode
+from agentproof.trust.signing import (
+    HeldKey,
+    attest_endorsed,
+    attest_recorded,
+    attestation_name,
+    sign_statement,
+)
 from tests import forge
 from tests.forge import Shape
 from tests.forgeries._tools import ORIGINAL, OTHER, Forger, Forgery, on_bundle

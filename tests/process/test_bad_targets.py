@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentproof._subjects import find_subjects
+from agentproof.bundle.store import write_directory, zip_bytes
 from agentproof.cli import cli
-from agentproof.store import write_directory, zip_bytes
+from agentproof.compare.subjects import find_subjects
 from tests import forge
 
 GIT = shutil.which("git") or "git"

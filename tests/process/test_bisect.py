@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentproof._bisection import Bisected, Bisection, Point, Question, Span, State, judged, search
-from agentproof._comparison import Attempt
-from agentproof._subjects import Subject
-from agentproof._targets import Target
-from agentproof.bisect import bisect_releases
-from agentproof.compare import Options, Recorder
+from agentproof.bundle.store import Bundle
+from agentproof.compare.bisect import bisect_releases
+from agentproof.compare.comparison import Options, Recorder
+from agentproof.compare.search import Bisection, BisectionResult, Point, Question, Span, State, judged, search
+from agentproof.compare.subjects import Subject
+from agentproof.compare.targets import Target
+from agentproof.diff.rows import Attempt
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest
-from agentproof.record import Request
-from agentproof.store import Bundle
+from agentproof.record.recording import Request
 from tests import forge
 from tests.changes import changed
 
@@ -127,7 +127,7 @@ class Releases:
         return Attempt(target.text, bundle=replace(bundle, manifest=manifest.to_bytes()))
 
 
-def _bisected(releases: Releases, count: int, *, bad: int, claim: str | None = None) -> Bisected:
+def _bisected(releases: Releases, count: int, *, bad: int, claim: str | None = None) -> BisectionResult:
     points = tuple(Point(str(number), Target(str(number))) for number in range(count))
     span = Span("first_bad" if bad else "first_fixed", points)
     recorder = cast(Recorder, releases)  # what a bisection asks of it is here

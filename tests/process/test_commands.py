@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentproof import check as checking
-from agentproof import record as recording
-from agentproof._comparison import Attempt, Series, pack
-from agentproof.check import Checked, Reader
+from agentproof.bundle.store import Bundle, Shelf, bundle_id, read_bundle, write_directory, zip_bytes
+from agentproof.check import bundle as checking
+from agentproof.check.bundle import CheckedBundle, Reader
 from agentproof.cli import cli
+from agentproof.diff.rows import Attempt, Series, pack
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
-from agentproof.store import Bundle, Shelf, bundle_id, read_bundle, write_directory, zip_bytes
+from agentproof.record import recording
 from tests.forge import REPORTER, STRANGER, WHEEL, WHEEL_NAME, draft, name_of
 
 
@@ -185,7 +185,7 @@ def test_a_thin_bundle_has_the_same_id_and_no_wheel(tmp_path: Path) -> None:
 def test_a_recording_is_written_thin_at_once(output: str) -> None:
     bundle = draft().seal()
     manifest = Manifest.from_bytes(bundle.manifest)
-    recorded = recording.Recorded(manifest, bundle, bundle_id(bundle), REPORTER)
+    recorded = recording.SignedRecording(manifest, bundle, bundle_id(bundle), REPORTER)
     request = recording.Request(script=Path("reproduction.py"))
     recording.write(recorded, request, output=Path(output), replace=False, thin=True)
     thin = read_bundle(Path(output))
@@ -287,7 +287,7 @@ def test_a_path_that_the_system_refuses_is_named_and_is_no_bug_of_ours(arguments
 def _exchange_after_the_check(monkeypatch: pytest.MonkeyPatch, path: Path, by: Bundle) -> None:
     real = checking.check_path
 
-    def check_path(place: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> Checked:
+    def check_path(place: Path, *, reader: Reader, wheels: Path | Shelf | None = None) -> CheckedBundle:
         checked = real(place, reader=reader, wheels=wheels)
         path.write_bytes(zip_bytes(by))
         return checked

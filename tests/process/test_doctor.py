@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentproof._environment import _pythons
 from agentproof.cli import cli
+from agentproof.environment import interpreters
 
 
 @pytest.fixture(autouse=True)
@@ -15,8 +15,8 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(tmp_path / "cache"))
     # Looking for all Pythons takes seconds, and is tried elsewhere.
-    own = _pythons.find()
-    monkeypatch.setattr(_pythons, "installed", lambda: (own,))
+    own = interpreters.find()
+    monkeypatch.setattr(interpreters, "installed", lambda: (own,))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{closed.getsockname()[1]}/simple")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._checks._held_trees import compare_tree
-from agentproof._holdings import checkout_tree, installed_tree, trust_argument
+from agentproof.check.trees import compare_tree
+from agentproof.environment.reader import checkout_tree, installed_tree, trust_argument
 from agentproof.errors import TrustError, UsageError
 from tests import forge
 

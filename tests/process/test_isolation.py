@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _levels, _sandbox
-from agentproof._isolation._levels import Choice, Probe, Report
-from agentproof._isolation._sandbox import Level
 from agentproof.errors import CannotDoError, UsageError
+from agentproof.isolation import levels, sandbox
+from agentproof.isolation.levels import Choice, Probe, SelfTest
+from agentproof.isolation.sandbox import Level
 
 
 def machine_with(monkeypatch: pytest.MonkeyPatch, *working: Level) -> None:
@@ -18,19 +18,19 @@ def machine_with(monkeypatch: pytest.MonkeyPatch, *working: Level) -> None:
         works = level in working
         return Probe(level, works=works, why="self-test" if works else "forbidden here", landlock=5 * works)
 
-    monkeypatch.setattr(_levels, "_try", tried)
+    monkeypatch.setattr(levels, "_try", tried)
 
 
 def test_the_best_level_that_works_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, "seccomp", "audit-hook")
-    chosen = _levels.choose()
+    chosen = levels.choose()
     assert chosen.level == "seccomp"
     assert [each.level for each in chosen.refused] == ["namespace"]
 
 
 def test_a_better_level_than_required_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, "namespace", "seccomp", "audit-hook")
-    assert _levels.choose("seccomp").level == "namespace"
+    assert levels.choose("seccomp").level == "namespace"
 
 
 def test_less_than_required_is_refused_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,18 +38,18 @@ def test_less_than_required_is_refused_with_what_is_missing(monkeypatch: pytest.
     with pytest.raises(
         CannotDoError, match=r"seccomp.*namespace: forbidden here; seccomp: forbidden"
     ) as caught:
-        _levels.choose("seccomp")
+        levels.choose("seccomp")
     assert caught.value.hint is not None
 
 
 def test_an_unknown_level_is_misuse() -> None:
     with pytest.raises(UsageError, match="total"):
-        _levels.choose("total")
+        levels.choose("total")
 
 
 def test_this_machine_has_a_level_and_its_probe_says_why() -> None:
-    probes = _levels.probe()
-    assert [each.level for each in probes] == list(_levels.LEVELS)
+    probes = levels.probe()
+    assert [each.level for each in probes] == list(levels.LEVELS)
     assert probes[-1].works
     assert all(each.why for each in probes)
     assert all(each.self_test == "refused" for each in probes[:-1] if each.works)
@@ -75,7 +75,7 @@ HELD = b"started 2\nlandlock 7\ntested network refused\ntested files refused\nex
 
 
 def test_a_passed_self_test_holds() -> None:
-    report = Report.parse(HELD)
+    report = SelfTest.parse(HELD)
     assert report.held("namespace") is None
     assert report.exit_code == 0
 
@@ -95,13 +95,13 @@ def test_a_passed_self_test_holds() -> None:
 )
 def test_a_failed_self_test_does_not_hold(before: bytes, after: bytes, said: str) -> None:
     assert before in HELD
-    wrong = Report.parse(HELD.replace(before, after)).held("namespace")
+    wrong = SelfTest.parse(HELD.replace(before, after)).held("namespace")
     assert wrong is not None
     assert said in wrong
 
 
 def test_without_landlock_the_file_test_means_nothing_below_a_namespace() -> None:
-    report = Report.parse(
+    report = SelfTest.parse(
         HELD.replace(b"landlock 7", b"landlock 0").replace(b"files refused", b"files reached")
     )
     assert report.held("seccomp") is None
@@ -109,13 +109,13 @@ def test_without_landlock_the_file_test_means_nothing_below_a_namespace() -> Non
 
 
 def test_a_traceback_of_the_launcher_is_noise_and_no_success() -> None:
-    report = Report.parse(b"Traceback (most recent call last):\n  boom\n")
+    report = SelfTest.parse(b"Traceback (most recent call last):\n  boom\n")
     assert "boom" in report.noise
     assert not report.probe("audit-hook").works
 
 
 def test_a_signal_is_a_negative_exit_code() -> None:
-    assert Report.parse(b"started 2\nsignal 9\n").exit_code == -9
+    assert SelfTest.parse(b"started 2\nsignal 9\n").exit_code == -9
 
 
 def test_links_on_the_way_are_kept_as_links(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_links_on_the_way_are_kept_as_links(tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to("real")
     (tmp_path / "real" / "bin" / "python").symlink_to(tmp_path / "alias" / "bin" / "python3")
     (tmp_path / "real" / "bin" / "python3").write_text("")
-    links, real = _sandbox.follow(tmp_path / "alias" / "bin" / "python")
+    links, real = sandbox.follow(tmp_path / "alias" / "bin" / "python")
     base = os.path.realpath(tmp_path)
     assert real == f"{base}/real/bin/python3"
     assert {f"{base}/alias": "real"}.items() <= links.items()
@@ -133,14 +133,14 @@ def test_links_on_the_way_are_kept_as_links(tmp_path: Path) -> None:
 def test_a_circle_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    _sandbox.follow(tmp_path / "a" / "c")
+    sandbox.follow(tmp_path / "a" / "c")
 
 
 def test_a_new_root_holds_what_is_listed_top_down_and_nothing_twice(tmp_path: Path) -> None:
     (tmp_path / "tree" / "deep").mkdir(parents=True)
     (tmp_path / "own").mkdir()
     base = os.path.realpath(tmp_path)
-    mounts = _sandbox._mounts(
+    mounts = sandbox._mounts(
         [tmp_path / "tree", tmp_path / "tree" / "deep"],
         [tmp_path / "own", tmp_path / "tree" / "deep"],
         [],
@@ -162,7 +162,7 @@ def test_nothing_of_a_home_is_listed_for_a_python_that_was_installed_straight_in
         (tmp_path / name).mkdir()
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv" / "pyvenv.cfg").write_text(f"home = {tmp_path}/bin\nversion_info = 3.12.1\n")
-    found = _sandbox.interpreter(tmp_path / "venv")
+    found = sandbox.interpreter(tmp_path / "venv")
     assert found.minor == (3, 12)
     assert {each.name for each in found.trees} == {"bin", "lib"}
 
@@ -173,13 +173,13 @@ def test_nothing_of_a_home_is_listed_for_a_python_that_was_installed_straight_in
 def test_an_environment_that_names_no_python_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyvenv.cfg").write_text(text)
     with pytest.raises(CannotDoError, match=r"pyvenv\.cfg"):
-        _sandbox.interpreter(tmp_path)
+        sandbox.interpreter(tmp_path)
 
 
 def test_a_directory_that_others_cannot_read_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "shut" / "open").mkdir(parents=True)
     (tmp_path / "shut").chmod(0o700)
     (tmp_path / "shut" / "open").chmod(0o755)
-    assert _sandbox.closed_to_others([tmp_path / "shut" / "open"], ancestors=False) is None
-    shut = _sandbox.closed_to_others([tmp_path / "shut" / "open"], ancestors=True)
+    assert sandbox.closed_to_others([tmp_path / "shut" / "open"], ancestors=False) is None
+    shut = sandbox.closed_to_others([tmp_path / "shut" / "open"], ancestors=True)
     assert shut == Path(os.path.realpath(tmp_path / "shut"))

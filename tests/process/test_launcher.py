@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _sandbox
-from agentproof._isolation._levels import Report
-from agentproof._isolation._sandbox import Level
+from agentproof.isolation import sandbox
+from agentproof.isolation.levels import SelfTest
+from agentproof.isolation.sandbox import Level
 from tests.sandboxed import choice, probed
 
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof._isolation._confine import seccomp_program
-from agentproof._isolation._syscalls import EVERYWHERE, MACHINES, Kernel, StepError
+from agentproof.isolation.confine import seccomp_program
+from agentproof.isolation.syscalls import EVERYWHERE, MACHINES, Kernel, StepError
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, EACCES, ENOSYS = 0x50001, 0x5000D, 0x50026
@@ -156,10 +156,12 @@ def test_an_unknown_machine_is_a_step_that_failed() -> None:
 
 
 @contextlib.contextmanager
-def launched(level: Level, base: Path, *command: str, beyond: _sandbox.Beyond | None = None) -> Iterator[int]:
+def launched(
+    level: Level, base: Path, *command: str, beyond: sandbox.ProbeTargets | None = None
+) -> Iterator[int]:
     """A launcher that runs `command` with `base` as the run's directory; gives its report's descriptor."""
     (base / "work").mkdir()
-    plan = _sandbox.launch_plan(
+    plan = sandbox.launch_plan(
         level,
         base=base,
         command=command,
@@ -172,7 +174,7 @@ def launched(level: Level, base: Path, *command: str, beyond: _sandbox.Beyond | 
         user=None,
         beyond=beyond,
     )
-    process = _sandbox.start(plan)
+    process = sandbox.start(plan)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -183,11 +185,11 @@ def launched(level: Level, base: Path, *command: str, beyond: _sandbox.Beyond | 
         process.stdout.close()
 
 
-def read_report(descriptor: int) -> Report:
+def read_report(descriptor: int) -> SelfTest:
     data = b""
     while piece := os.read(descriptor, 4096):
         data += piece
-    return Report.parse(data)
+    return SelfTest.parse(data)
 
 
 @pytest.fixture
@@ -220,7 +222,7 @@ def test_where_the_self_test_gets_through_nothing_is_run(level: Level, base: Pat
     if probed(level).files == "none":
         pytest.skip("this machine holds no files in")
     choice(level)
-    reachable = _sandbox.Beyond(port=0, file=Path("/usr/bin/env"))
+    reachable = sandbox.ProbeTargets(port=0, file=Path("/usr/bin/env"))
     with launched(level, base, "/bin/sh", "-c", "echo run", beyond=reachable) as report:
         told = read_report(report)
     assert told.tested["files"] == "reached"
@@ -255,7 +257,7 @@ def sleeping(mark: str) -> list[str]:
 
 MANY_DEAD = """
 import os
-from agentproof._isolation import _launcher
+from agentproof.isolation import _launcher
 
 for _ in range(300):
     if os.fork() == 0:

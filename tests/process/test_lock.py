@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _index, _lock, _pythons, _resolve, _uv
-from agentproof._environment._wheels import Provenance, WheelStore
+from agentproof.environment import index as _index
+from agentproof.environment import interpreters, locking, resolver, uv
+from agentproof.environment.wheel_store import Provenance, WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from agentproof.models.manifest import Origin
 from tests.wheels import make_wheel
 
-PYTHON = _pythons.find()
+PYTHON = interpreters.find()
 
 
 class _Index:
@@ -27,7 +28,7 @@ class _Index:
         self.releases: dict[str, str] = {}
         self.refusal: str | None = None
         self.constraints: list[str] = []
-        monkeypatch.setattr(_uv, "run_uv", self)
+        monkeypatch.setattr(uv, "run_uv", self)
 
     def publish(self, name: str, version: str, *, day: str | None) -> str:
         """Add a wheel; its SHA-256."""
@@ -45,14 +46,14 @@ class _Index:
 
     def __call__(
         self, arguments: Sequence[str], *, stdin: str, files: Mapping[str, str] | None = None, **_: object
-    ) -> _uv.UvResult:
+    ) -> uv.UvResult:
         self.calls.append((stdin, tuple(arguments)))
         self.constraints.append((files or {}).get("constraints.txt", ""))
         if self.refusal is not None:
-            return _uv.UvResult(1, "", self.refusal)
+            return uv.UvResult(1, "", self.refusal)
         alone = "--no-deps" in arguments
         chosen = [text for name, text in self.releases.items() if not alone or stdin.startswith(name)]
-        return _uv.UvResult(0, 'lock-version = "1.0"\n' + "\n".join(chosen), "")
+        return uv.UvResult(0, 'lock-version = "1.0"\n' + "\n".join(chosen), "")
 
     def until(self) -> list[str]:
         """The `--exclude-newer` of each call that had one."""
@@ -83,7 +84,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Index:
 
 
 def test_a_release_is_locked_as_of_the_day_after_its_upload(index: _Index, store: WheelStore) -> None:
-    locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locked = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert locked.as_of == "2026-08-12"
     assert index.until() == ["2026-08-13T00:00:00Z"]
     assert [(package.name, package.version) for package in locked.packages] == [
@@ -96,9 +97,9 @@ def test_a_release_is_locked_as_of_the_day_after_its_upload(index: _Index, store
 
 
 def test_the_same_lock_needs_no_index_again(index: _Index, store: WheelStore) -> None:
-    first = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    first = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     index.calls.clear()
-    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True) == first
+    assert locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True) == first
     assert index.calls == []
 
 
@@ -115,45 +116,45 @@ def test_the_same_lock_needs_no_index_again(index: _Index, store: WheelStore) ->
 )
 def test_another_question_is_asked_anew(index: _Index, store: WheelStore, other: dict[str, object]) -> None:
     question = {"requirement": "demo==1.0", "interpreter": PYTHON, "store": store}
-    _lock.lock(**question)  # type: ignore[arg-type]  # a mapping of keyword arguments
+    locking.lock(**question)  # type: ignore[arg-type]  # a mapping of keyword arguments
     with pytest.raises(CannotDoError, match="no lock of demo"):
-        _lock.lock(**(question | other), offline=True)  # type: ignore[arg-type]
+        locking.lock(**(question | other), offline=True)  # type: ignore[arg-type]
 
 
 def test_another_index_is_asked_anew(
     index: _Index, store: WheelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://other.invalid/simple")
     with pytest.raises(CannotDoError, match="no lock of demo"):
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
 
 
 def test_other_credentials_for_one_index_are_the_same_question(
     index: _Index, store: WheelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://user:secret@index.invalid/simple")
-    _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
+    locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
 
 
 def test_a_kept_lock_is_made_again_where_nobody_knows_that_the_wheel_came_from_the_index(
     index: _Index, store: WheelStore
 ) -> None:
-    first = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    first = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     (store.root / first.target.sha256 / "provenance").write_bytes(b"from another machine")
     index.calls.clear()
-    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == first
+    assert locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == first
     assert index.calls
     assert store.provenance(first.target.sha256) is not None
 
 
 def test_a_kept_lock_that_was_changed_is_made_again(index: _Index, store: WheelStore) -> None:
-    first = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    first = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     (kept,) = (store.cache / "locks").iterdir()
     kept.write_bytes(kept.read_bytes().replace(b'"3.0"', b'"3.1"'))
     index.calls.clear()
-    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == first
+    assert locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == first
     assert index.calls
 
 
@@ -161,54 +162,54 @@ def test_a_kept_lock_that_was_changed_is_made_again(index: _Index, store: WheelS
 def test_a_lock_as_of_today_is_not_kept(index: _Index, store: WheelStore, age: int) -> None:
     today = datetime.now(UTC).date()
     index.publish("demo", "1.0", day=(today - timedelta(days=age)).isoformat())
-    locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locked = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert locked.as_of == today.isoformat()
     assert not (store.cache / "locks").exists()
 
 
 def test_the_newest_release_is_not_kept_as_if_it_stayed_so(index: _Index, store: WheelStore) -> None:
-    _lock.lock(requirement="demo", interpreter=PYTHON, store=store)
+    locking.lock(requirement="demo", interpreter=PYTHON, store=store)
     assert not (store.cache / "locks").exists()
 
 
 def test_as_of_now_looks_at_no_upload_time(index: _Index, store: WheelStore) -> None:
     index.publish("demo", "1.0", day=None)
-    locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, as_of="now")
+    locked = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, as_of="now")
     assert locked.as_of == datetime.now(UTC).date().isoformat()
     assert index.until() == []
 
 
 def test_offline_the_missing_wheels_are_listed(index: _Index, store: WheelStore) -> None:
-    locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locked = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     path = store.get(locked.packages[1].sha256)
     assert path is not None
     path.unlink()
     with pytest.raises(
         CannotDoError, match=r"1 of 2 wheels are not in the store: dep-3\.0-py3-none-any\.whl"
     ):
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
 
 
 def test_offline_what_is_known_is_told(index: _Index, store: WheelStore) -> None:
     with pytest.raises(CannotDoError, match=r"no lock of demo==1\.0 is known") as raised:
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, offline=True)
     assert (raised.value.hint or "").startswith("run once without --offline")
-    _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     with pytest.raises(CannotDoError, match=r"no lock of demo==2\.0 is known") as raised:
-        _lock.lock(requirement="demo==2.0", interpreter=PYTHON, store=store, offline=True)
+        locking.lock(requirement="demo==2.0", interpreter=PYTHON, store=store, offline=True)
     assert f"known: demo 1.0 on CPython {PYTHON.version}, as of 20" in (raised.value.hint or "")
 
 
 def test_what_is_not_in_use_elsewhere_is_told(index: _Index, store: WheelStore, tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("demo==1.0\n")
     like = str(tmp_path / "requirements.txt")
-    made = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
+    made = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
     assert made.loose == ("dep",)
     (tmp_path / "requirements.txt").write_text("demo==1.0\ndep==3.0\n")
     for _ in range(2):  # made, and taken from the cache
-        made = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
+        made = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store, like=like)
         assert made.loose == ()
-    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store).loose == ()
+    assert locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store).loose == ()
 
 
 def test_without_a_version_the_target_is_the_one_in_use_elsewhere(
@@ -218,7 +219,7 @@ def test_without_a_version_the_target_is_the_one_in_use_elsewhere(
     like.write_text("demo==1.0\ndep==3.0\n")
     for options, asked in (({}, "demo==1.0\n"), ({"as_of": "now"}, "dep==3.0\n")):
         index.calls.clear()
-        made = _lock.lock(
+        made = locking.lock(
             requirement="demo",
             interpreter=PYTHON,
             store=store,
@@ -231,7 +232,7 @@ def test_without_a_version_the_target_is_the_one_in_use_elsewhere(
     like.write_text("dep==3.0\n")
     index.calls.clear()
     with pytest.raises(UsageError, match="does not have demo") as raised:
-        _lock.lock(requirement="demo", interpreter=PYTHON, store=store, like=str(like))
+        locking.lock(requirement="demo", interpreter=PYTHON, store=store, like=str(like))
     assert "--sdk" in (raised.value.hint or "")
     assert index.calls == []
 
@@ -242,7 +243,7 @@ def test_the_newest_beside_what_is_in_use_elsewhere_is_looked_up_each_time(
     (tmp_path / "requirements.txt").write_text("demo==0.9\ndep==3.0\n")
     for _ in range(2):
         index.calls.clear()
-        _lock.lock(
+        locking.lock(
             requirement="demo",
             interpreter=PYTHON,
             store=store,
@@ -253,18 +254,18 @@ def test_the_newest_beside_what_is_in_use_elsewhere_is_looked_up_each_time(
 
 
 def test_a_wheel_that_left_the_store_is_fetched_again(index: _Index, store: WheelStore) -> None:
-    locked = _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+    locked = locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     path = store.get(locked.target.sha256)
     assert path is not None
     path.write_bytes(b"changed in the store")
-    assert _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == locked
+    assert locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store) == locked
     assert store.get(locked.target.sha256) is not None
 
 
 def test_an_index_that_serves_other_bytes_than_it_lists_is_refused(index: _Index, store: WheelStore) -> None:
     (index.directory / "demo-1.0-py3-none-any.whl").write_bytes(make_wheel(files={"demo.py": b"evil"})[1])
     with pytest.raises(CannotDoError, match="should have SHA-256"):
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert not list(store.root.glob("*/demo-*"))
 
 
@@ -273,20 +274,20 @@ def test_a_pinned_digest_that_differs_is_refused_also_from_the_cache(
 ) -> None:
     for _ in range(2):
         with pytest.raises(CannotDoError, match=r"not 0{64} as --sha256 says"):
-            _lock.lock(requirement="demo==1.0", sha256="0" * 64, interpreter=PYTHON, store=store)
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+            locking.lock(requirement="demo==1.0", sha256="0" * 64, interpreter=PYTHON, store=store)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
 
 
 def test_an_index_without_upload_times_names_the_ways_out(index: _Index, store: WheelStore) -> None:
     index.publish("demo", "1.0", day=None)
     with pytest.raises(CannotDoError, match="no upload time") as raised:
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert all(way in (raised.value.hint or "") for way in ("--as-of now", "--lock", "--like"))
 
 
 def test_a_day_before_the_upload_is_refused(index: _Index, store: WheelStore) -> None:
     with pytest.raises(UsageError, match="uploaded on 2026-08-11"):
-        _lock.lock(requirement="demo==1.0", as_of="2026-08-01", interpreter=PYTHON, store=store)
+        locking.lock(requirement="demo==1.0", as_of="2026-08-01", interpreter=PYTHON, store=store)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ def test_what_makes_no_sense_is_refused_before_the_index_is_asked(
     index: _Index, store: WheelStore, options: dict[str, str], words: str
 ) -> None:
     with pytest.raises(UsageError, match=words):
-        _lock.lock(**options, interpreter=PYTHON, store=store)  # type: ignore[arg-type]  # options by name
+        locking.lock(**options, interpreter=PYTHON, store=store)  # type: ignore[arg-type]  # options by name
     assert index.calls == []
 
 
@@ -335,7 +336,7 @@ def test_a_refusal_of_uv_becomes_an_error_with_a_next_step(
     index.refusal = said
     error, words = REFUSALS[said]
     with pytest.raises(error, match=words) as raised:
-        _lock.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
+        locking.lock(requirement="demo==1.0", interpreter=PYTHON, store=store)
     assert isinstance(raised.value, AgentproofError)
     assert raised.value.hint
 
@@ -351,7 +352,7 @@ def test_a_wheel_file_takes_the_place_of_the_release(
     index: _Index, store: WheelStore, tmp_path: Path
 ) -> None:
     wheel = _wheel_file(tmp_path)
-    locked = _lock.lock(wheel=wheel, interpreter=PYTHON, store=store, as_of="2026-09-01")
+    locked = locking.lock(wheel=wheel, interpreter=PYTHON, store=store, as_of="2026-09-01")
     assert (locked.target.version, locked.target.origin.kind) == ("1.0+mine", "file")
     assert [package.version for package in locked.packages] == ["1.0+mine", "3.0"]
     assert store.provenance(locked.target.sha256) == Provenance(origin="file")
@@ -362,7 +363,7 @@ def test_the_origin_of_a_built_wheel_is_kept(index: _Index, store: WheelStore, t
     origin = Origin(kind="checkout", commit="c" * 40, tree="d" * 40)
     wheel = _wheel_file(tmp_path)
     for _ in range(2):  # made, then from the cache
-        locked = _lock.lock(wheel=wheel, origin=origin, interpreter=PYTHON, store=store, as_of="2026-09-01")
+        locked = locking.lock(wheel=wheel, origin=origin, interpreter=PYTHON, store=store, as_of="2026-09-01")
         assert locked.target.origin == origin
 
 
@@ -379,7 +380,7 @@ def test_a_checkouts_wheel_is_locked_as_of_its_commit_but_not_before_its_release
 ) -> None:
     origin = Origin(kind="checkout", commit="c" * 40, tree="d" * 40)
     wheel = _wheel_file(tmp_path, version="1.0", stamp=stamp)
-    locked = _lock.lock(wheel=wheel, origin=origin, interpreter=PYTHON, store=store)
+    locked = locking.lock(wheel=wheel, origin=origin, interpreter=PYTHON, store=store)
     assert locked.as_of == (day or datetime.now(UTC).date().isoformat())
 
 
@@ -407,21 +408,21 @@ def test_a_wheel_file_that_is_not_what_was_asked_for_is_refused(
 ) -> None:
     wheel = _wheel_file(tmp_path, **make)  # type: ignore[arg-type]  # passed on
     with pytest.raises(AgentproofError, match=words):
-        _lock.lock(wheel=wheel, requirement=requirement, interpreter=PYTHON, store=store)
+        locking.lock(wheel=wheel, requirement=requirement, interpreter=PYTHON, store=store)
     assert index.calls == []
 
 
 def test_a_source_archive_is_refused_with_the_way_out(store: WheelStore, tmp_path: Path) -> None:
     (tmp_path / "demo-1.0.tar.gz").write_bytes(b"")
     with pytest.raises(UsageError, match="not a wheel") as raised:
-        _lock.lock(wheel=tmp_path / "demo-1.0.tar.gz", interpreter=PYTHON, store=store)
+        locking.lock(wheel=tmp_path / "demo-1.0.tar.gz", interpreter=PYTHON, store=store)
     assert "uv build" in (raised.value.hint or "")
 
 
 def test_the_best_fitting_wheel_is_taken() -> None:
     tags = ("cp312-cp312-linux_x86_64", "cp312-abi3-linux_x86_64", "py3-none-any")
     ranked = [
-        _resolve.rank(f"a-1-{tag}.whl", tags)
+        resolver.rank(f"a-1-{tag}.whl", tags)
         for tag in (
             "cp312-cp312-linux_x86_64",
             "2-cp312-abi3-linux_x86_64",
@@ -430,7 +431,7 @@ def test_the_best_fitting_wheel_is_taken() -> None:
         )
     ]
     assert ranked == sorted(ranked, key=lambda place: place or (9, (0, "")))
-    assert _resolve.rank("a-1-cp313-cp313-linux_x86_64.whl", tags) is None
+    assert resolver.rank("a-1-cp313-cp313-linux_x86_64.whl", tags) is None
 
 
 def test_credentials_are_cut_from_what_uv_says() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._files import read_bounded
-from agentproof._many import FEW, Checker, check_many
-from agentproof.check import Reader
+from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.check.bundle import Reader
+from agentproof.check.many import FEW, Checker, check_many
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.report import Report
-from agentproof.store import write_directory, zip_bytes
+from agentproof.system.files import read_bounded
 from tests import forge
 
 READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
@@ -76,7 +76,7 @@ def test_bundles_of_a_store_share_their_wheel(tmp_path: Path, monkeypatch: pytes
         read.append(path)
         return read_bounded(path, limit=limit, what=what)
 
-    monkeypatch.setattr("agentproof.store.read_bounded", counting)
+    monkeypatch.setattr("agentproof.bundle.store.read_bounded", counting)
     reports = list(check_many(sorted(store.glob("case-*/*.0")), reader=READER))
     assert [report.status for report in reports] == ["CURRENT"] * 3
     assert read == [store / "wheels" / forge.WHEEL_NAME]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agentproof import _executors, matrix
-from agentproof._subjects import Subject
-from agentproof._targets import parse_target
-from agentproof.compare import Options
+from agentproof.bundle.store import WHEELS, Bundle, zip_bytes
+from agentproof.compare import executors, matrix
+from agentproof.compare.comparison import Options
+from agentproof.compare.matrix import Job, JobResult, jobs_of, run_matrix
+from agentproof.compare.subjects import Subject
+from agentproof.compare.targets import parse_target
 from agentproof.errors import CannotDoError, UsageError
-from agentproof.matrix import Job, Result, jobs_of, run_matrix
-from agentproof.store import WHEELS, Bundle, zip_bytes
 from tests import forge
 
 
@@ -62,10 +62,10 @@ def recordings(monkeypatch: pytest.MonkeyPatch) -> None:
 
     made = {"0.20.0": thin(forge.draft().seal()), "0.21.0": thin(forge.draft(holds=True).seal())}
 
-    def run_job(job: Job) -> Result:
+    def run_job(job: Job) -> JobResult:
         if job.target not in made:
-            return Result(None, f"the index has no {job.target} at /some/path", 0.5, 0.1)
-        return Result(made[job.target], None, 1.0, 0.5)
+            return JobResult(None, f"the index has no {job.target} at /some/path", 0.5, 0.1)
+        return JobResult(made[job.target], None, 1.0, 0.5)
 
     monkeypatch.setattr(matrix, "run_job", run_job)
 
@@ -86,7 +86,7 @@ def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job
     ]
 
 
-def run(work: list[Job], output: Path, executor: Inline, story: Story) -> matrix.Finished:
+def run(work: list[Job], output: Path, executor: Inline, story: Story) -> matrix.MatrixResult:
     return run_matrix(
         work,
         make_executor=lambda: executor,
@@ -196,8 +196,8 @@ def test_how_repeats_were_run_is_no_part_of_what_was_recorded() -> None:
 def test_a_pool_knows_whether_its_recordings_fill_the_processors(
     count: int, processors: int, fills: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_executors, "_processors", lambda: processors)
-    with _executors.processes(count) as pool:
+    monkeypatch.setattr(executors, "_processors", lambda: processors)
+    with executors.processes(count) as pool:
         assert pool.fills is fills
 
 
@@ -214,7 +214,7 @@ def test_a_pool_knows_whether_its_recordings_fill_the_processors(
 def test_a_cluster_knows_whether_recordings_fill_one_of_its_hosts(
     threads: dict[str, int], processors: dict[str, int], fills: bool
 ) -> None:
-    assert _executors._fill_a_host(threads, processors) is fills
+    assert executors._fill_a_host(threads, processors) is fills
 
 
 @pytest.mark.usefixtures("recordings")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _pytest_failures
-from agentproof._pytest_failures import Outcome, needed
 from agentproof.errors import CannotDoError
+from agentproof.pytest_plugin import failures
+from agentproof.pytest_plugin.failures import Outcome, needed
 from tests.process.test_pytest_plugin import LOADED
 
 pytest_plugins = ["pytester"]
@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append(test)
             yield Outcome(test, directory / "x.zip", ("violated on openai-agents 0.20.0",))
 
-    monkeypatch.setattr(_pytest_failures, "record_failures", record_failures)
+    monkeypatch.setattr(failures, "record_failures", record_failures)
     return found
 
 
@@ -68,7 +68,7 @@ def test_where_tests_are_marked_or_use_the_fixture_only_those_are(
         @pytest.mark.agentproof
         def test_marked(): assert False
         def test_asking(agentproof):
-            assert agentproof.check("it is so", 1 == 1)
+            assert agentproof.check.bundle("it is so", 1 == 1)
             assert agentproof.observe("n", 3) == 4
         """
     )
@@ -99,7 +99,7 @@ def test_what_cannot_be_recorded_is_said_and_changes_no_outcome(
     def fail(*_: object, **__: object) -> None:
         raise CannotDoError("no such release", hint="name another")
 
-    monkeypatch.setattr(_pytest_failures, "_record", fail)
+    monkeypatch.setattr(failures, "_record", fail)
     monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(pytester.path / "config"))
     pytester.makepyfile(test_a="def test_fails(): assert False")
     done = pytester.runpytest_inprocess(*ASK)
@@ -134,7 +134,7 @@ def test_no_more_than_ten_are_recorded_and_the_others_are_named(
 def test_names_of_files_are_plain_and_each_is_used_once() -> None:
     used: set[str] = set()
     names = [
-        _pytest_failures._file_name(test, used)
+        failures._file_name(test, used)
         for test in ("tests/test_a.py::test_b[a/b c]", "tests/test_a.py::test_b[a-b-c]", "x.py::" + "y" * 300)
     ]
     assert names[:2] == [

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _pytest_plugin
+from agentproof.bundle.store import Bundle, write_directory, zip_bytes
 from agentproof.errors import CannotDoError
-from agentproof.store import Bundle, write_directory, zip_bytes
+from agentproof.pytest_plugin import plugin
 from tests.forge import draft
 
 pytest_plugins = ["pytester"]
 
 INSTALLED = bool(entry_points(group="pytest11", name="agentproof"))
-LOADED = () if INSTALLED else ("-p", "agentproof._pytest_plugin")
+LOADED = () if INSTALLED else ("-p", "agentproof.pytest_plugin.plugin")
 """The plugin comes by its entry point where the package is installed, and can come only once."""
 
 ON = (*LOADED, "--agentproof-target", "0.21.0", "-p", "no:cacheprovider")
@@ -43,7 +43,7 @@ def record_as(monkeypatch: pytest.MonkeyPatch, bundle: Bundle | Exception) -> li
             raise bundle
         return bundle
 
-    monkeypatch.setattr(_pytest_plugin, "record_on", record_on)
+    monkeypatch.setattr(plugin, "record_on", record_on)
     return asked
 
 
@@ -109,9 +109,7 @@ def test_without_the_option_nothing_is_collected_and_nothing_heavy_is_imported(
     a_store(pytester.path)
     done = pytester.runpytest_inprocess(*LOADED, "-p", "no:cacheprovider", "bundles")
     done.assert_outcomes()
-    probe = (
-        "import sys, agentproof._pytest_plugin; print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
-    )
+    probe = "import sys, agentproof.pytest_plugin.plugin; print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
     loaded = subprocess.run(
         [sys.executable, "-c", probe],
         capture_output=True,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentproof._environment import _uv
 from agentproof.cli import cli
-from agentproof.record import Request, check_request
+from agentproof.environment import uv
+from agentproof.record.recording import Request, check_request
 from tests.wheels import make_wheel
 
 HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
@@ -26,10 +26,10 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_bytes(data)
     (tmp_path / "openai_agents-0.20.0-py3-none-any.whl").write_bytes(data[:100])
 
-    def never(*_: object, **__: object) -> _uv.UvResult:
+    def never(*_: object, **__: object) -> uv.UvResult:
         raise AssertionError("uv was asked")
 
-    monkeypatch.setattr(_uv, "run_uv", never)
+    monkeypatch.setattr(uv, "run_uv", never)
 
 
 def run(*arguments: str) -> Result:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentproof._isolation import _control
-from agentproof._isolation._control import read_reproduction_files
 from agentproof.errors import CannotDoError
+from agentproof.isolation import control
+from agentproof.isolation.control import read_reproduction_files
 from tests.unit.recorder.driver import Recorded, record
 
 CONFIGURATION = "[pytest]\naddopts = -ra -q --strict-markers --strict-config\ncache_dir = .cache\n"
@@ -281,7 +281,7 @@ def test_a_small_project_is_copied_whole_with_pytests_hidden_files(tmp_path: Pat
 def test_of_a_large_project_the_folders_of_the_tests_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "MAX_ROOT_FILES", 5)
+    monkeypatch.setattr(control, "MAX_ROOT_FILES", 5)
     tests = ["tests/test_x.py::test_a[docs/x]"]
     files, narrowed = read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=tests)
     assert narrowed
@@ -297,7 +297,7 @@ def test_of_a_large_project_the_folders_of_the_tests_are_copied(
 def test_tests_that_are_too_large_themselves_are_an_error_with_a_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "MAX_ROOT_FILES", 2)
+    monkeypatch.setattr(control, "MAX_ROOT_FILES", 2)
     with pytest.raises(CannotDoError, match=r"tests in .* is over 2 files") as raised:
         read_reproduction_files(project(tmp_path), "tests/test_x.py", tests=["tests/test_x.py"])
     assert raised.value.hint is not None

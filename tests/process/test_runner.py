@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _remove
-from agentproof._isolation import _control, _readback, _runner
-from agentproof._isolation._levels import Choice
-from agentproof._observe import read_reproduction
 from agentproof.errors import RecorderError, UsageError
+from agentproof.isolation import control as _control
+from agentproof.isolation import readback, runner
+from agentproof.isolation.levels import Choice
 from agentproof.models.manifest import Conduct
 from agentproof.models.trace import Mode
+from agentproof.record.observe import read_reproduction
+from agentproof.system import remove
 from tests.sandboxed import Environment, make_environment, run_script, standin
 
 if os.name != "posix":
@@ -35,13 +36,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def test_the_recorder_is_packed_to_the_same_bytes_wherever_it_is_packed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ours = _runner.recorder_archive()
+    ours = runner.recorder_archive()
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     again = subprocess.run(
         [
             sys.executable,
             "-c",
-            "import agentproof._isolation._runner as r, sys; sys.stdout.buffer.write(r.recorder_archive())",
+            "import agentproof.isolation.runner as r, sys; sys.stdout.buffer.write(r.recorder_archive())",
         ],
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -117,7 +118,7 @@ print(json.dumps([started, time.monotonic()]))
 """
 
 
-def _times(repeat: dict[Mode, _readback.RawRecording]) -> list[list[float]]:
+def _times(repeat: dict[Mode, readback.RawRecording]) -> list[list[float]]:
     return [json.loads(each.stdout.data) for each in repeat.values()]
 
 
@@ -148,7 +149,7 @@ def test_a_repeat_that_never_ends_takes_nothing_of_the_next_ones_time(
         repeats=2,
         side_by_side=False,
         modes=("as-written", "streamed"),
-        limits=_runner.Limits(seconds=5),
+        limits=runner.Limits(seconds=5),
     )
     outcomes = [[each.outcome for each in repeat.values()] for repeat in run.repeats]
     assert outcomes == [["timed_out", "timed_out"], ["ended", "ended"]]
@@ -185,16 +186,16 @@ def test_a_recorder_that_does_not_start_is_our_fault_and_says_why(
 
 
 def test_a_missing_script_is_misuse(environment: Environment, tmp_path: Path) -> None:
-    source = _runner.ReproductionSource(tmp_path, "absent.py")
+    source = runner.ReproductionSource(tmp_path, "absent.py")
     with pytest.raises(UsageError, match=r"absent\.py"):
-        _runner.run_recordings(environment, source, isolation=Choice("audit-hook", landlock=0))
+        runner.run_recordings(environment, source, isolation=Choice("audit-hook", landlock=0))
 
 
 # ---- the copy of the reproduction
 
 
-def _copied(source: Path, entry: str, target: Path) -> _control.Copied:
-    files, only_entry = _runner.ReproductionSource(source, entry).read()
+def _copied(source: Path, entry: str, target: Path) -> _control.ReproductionCopy:
+    files, only_entry = runner.ReproductionSource(source, entry).read()
     return _control.copy_reproduction(files, target, only_entry=only_entry)
 
 
@@ -206,7 +207,7 @@ def test_what_was_read_with_the_header_is_what_is_run(environment: Environment, 
     script.write_text("pass")
     (tmp_path / "new.py").write_text("")
     with pytest.raises(RecorderError, match="this recorder does not start"):
-        _runner.run_recordings(
+        runner.run_recordings(
             environment, read.source, isolation=Choice("audit-hook", landlock=0), recorder=standin()
         )
     files, _ = read.source.read()
@@ -240,7 +241,7 @@ def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
     assert not copied.only_entry
     found = {str(p.relative_to(tmp_path / "copy")) for p in (tmp_path / "copy").rglob("*") if p.is_file()}
     assert found == set(copied.files)
-    _remove.remove_tree(str(tmp_path / "copy"))
+    remove.remove_tree(str(tmp_path / "copy"))
 
 
 @pytest.mark.parametrize("cap", ["MAX_ROOT_BYTES", "MAX_ROOT_FILES"])
@@ -254,7 +255,7 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
     copied = _copied(tmp_path, "script.py", tmp_path / "copy")
     assert copied.only_entry
     assert copied.files == {"script.py": b"pass"}
-    _remove.remove_tree(str(tmp_path / "copy"))
+    remove.remove_tree(str(tmp_path / "copy"))
 
 
 # ---- what is left of a killed run
@@ -315,10 +316,8 @@ EVENT = b'{"n":"0:1","lane":"0:0","after":[],"kind":"script.started","entry":"sc
 END = b'{"loaded":[],"conduct":{},"files":[],"coverage":[]}'
 
 
-def read(control: Path, *, died: _readback.Outcome | None = None) -> _readback.RawRecording:
-    return _readback.read_mode(
-        control, "as-written", died=died, kept=10, most=99, why_unforked=None, paths={}
-    )
+def read(control: Path, *, died: readback.Outcome | None = None) -> readback.RawRecording:
+    return readback.read_mode(control, "as-written", died=died, kept=10, most=99, why_unforked=None, paths={})
 
 
 def test_a_mode_with_a_last_word_ended_by_itself(tmp_path: Path) -> None:
@@ -376,7 +375,7 @@ def test_a_last_word_of_another_shape_is_refused(tmp_path: Path, text: bytes) ->
 
 
 def test_more_events_than_the_cap_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readback, "MAX_EVENT_BYTES", len(EVENT) + 10)
+    monkeypatch.setattr(readback, "MAX_EVENT_BYTES", len(EVENT) + 10)
     (tmp_path / "as-written.jsonl").write_bytes(EVENT)
     (tmp_path / "as-written.1.jsonl").write_bytes(EVENT.replace(b"0:1", b"1:1"))
     with pytest.raises(RecorderError, match="over the limit"):
@@ -403,9 +402,9 @@ def test_a_planted_file_of_another_kind_is_not_read(tmp_path: Path, kind: str) -
 
 def test_a_stream_is_kept_up_to_its_cap_and_its_size_is_told(tmp_path: Path) -> None:
     (tmp_path / "as-written.stdout").write_bytes(b"0123456789abc")
-    found = _readback.captured(tmp_path, "as-written.stdout", kept=10, most=99)
+    found = readback.captured(tmp_path, "as-written.stdout", kept=10, most=99)
     assert (found.data, found.size, found.truncated) == (b"0123456789", 13, True)
-    nothing = _readback.captured(tmp_path, "as-written.stderr", kept=10, most=99)
+    nothing = readback.captured(tmp_path, "as-written.stderr", kept=10, most=99)
     assert (nothing.data, nothing.size, nothing.truncated) == (b"", 0, False)
 
 
@@ -431,7 +430,7 @@ def test_a_tree_that_is_deep_shut_and_full_of_links_is_removed_without_following
         here = below
     os.close(here)
     os.close(shut.pop())
-    _remove.remove_tree(str(base))
+    remove.remove_tree(str(base))
     assert not base.exists()
     assert (tmp_path / "kept" / "file").read_text() == "kept"
 
@@ -444,5 +443,5 @@ def test_what_cannot_be_removed_ends_the_attempt(tmp_path: Path, monkeypatch: py
     (tmp_path / "base" / "file").write_text("")
     monkeypatch.setattr(os, "unlink", refuse)
     monkeypatch.setattr(os, "rmdir", refuse)
-    _remove.remove_tree(str(tmp_path / "base"))
+    remove.remove_tree(str(tmp_path / "base"))
     assert (tmp_path / "base" / "file").exists()

@@ -69,8 +69,8 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path, phase: str) -> N
 
 
 def test_nothing_is_changed_within_another_program() -> None:
-    from agentproof import _render  # noqa: PLC0415  (what a command begins its work with)
+    from agentproof.render import console  # noqa: PLC0415  (what a command begins its work with)
 
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with _render.TerminalStory(quiet=True):
+    with console.TerminalStory(quiet=True):
         assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from agentproof.bundle.store import Bundle, read_bundle, zip_bytes
 from agentproof.cli import cli
-from agentproof.store import Bundle, read_bundle, zip_bytes
 from tests.forge import REPORTER, draft, name_of
 
 ROOT = Path(__file__).parents[2]

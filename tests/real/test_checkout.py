@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _checkout, _pythons
-from agentproof._environment._wheels import WheelStore
+from agentproof.environment import checkout as _checkout
+from agentproof.environment import interpreters
+from agentproof.environment.wheel_store import WheelStore
 from agentproof.errors import CannotDoError, UsageError
 from tests.real.test_git import git
 
@@ -65,7 +66,7 @@ def _built(
 ) -> tuple[str, object]:
     """The wheel's SHA-256 and origin."""
     store = WheelStore(tmp_path / "cache")
-    with _checkout.built(top, revision, dirty=dirty, interpreter=_pythons.find(), store=store) as made:
+    with _checkout.built(top, revision, dirty=dirty, interpreter=interpreters.find(), store=store) as made:
         return hashlib.sha256(made.wheel.read_bytes()).hexdigest(), made.origin
 
 
@@ -130,7 +131,7 @@ def test_an_offline_build_asks_no_index(make: Make, tmp_path: Path, monkeypatch:
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{index.getsockname()[1]}/simple")
         store = WheelStore(tmp_path / "cache")
         with pytest.raises(CannotDoError, match="a-build-dependency") as raised:  # noqa: SIM117  (as one it is unreadable)
-            with _checkout.built(top, None, offline=True, interpreter=_pythons.find(), store=store):
+            with _checkout.built(top, None, offline=True, interpreter=interpreters.find(), store=store):
                 pass
         with pytest.raises(TimeoutError):
             index.accept()

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from agentproof.store import read_bundle
+from agentproof.bundle.store import read_bundle
 from tests.forge import STRANGER, name_of
 
 ROOT = Path(__file__).parents[2]

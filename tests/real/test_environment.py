@@ -17,17 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _bytecode, _pythons, _venv
-from agentproof._environment._lock import Lock
-from agentproof._environment._venv import PreparedEnvironment, prepare
-from agentproof._environment._wheels import Provenance, WheelStore
+from agentproof.environment import bytecode, interpreters, venv
+from agentproof.environment.locking import Lock
+from agentproof.environment.venv import PreparedEnvironment, prepare
+from agentproof.environment.wheel_store import Provenance, WheelStore
 from agentproof.errors import CannotDoError
 from agentproof.models.manifest import Origin, Package, Target
 from tests.wheels import make_wheel
 
 pytestmark = pytest.mark.real
 
-PYTHON = _pythons.find()
+PYTHON = interpreters.find()
 SOURCE = b"VALUE = 'good'\n"
 
 
@@ -36,7 +36,7 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTPROOF_CONFIG_DIR", str(tmp_path / "config"))
     place = tmp_path / "environments"
     place.mkdir()
-    monkeypatch.setattr(_venv, "_places", lambda: [place])
+    monkeypatch.setattr(venv, "_places", lambda: [place])
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_bytecode, "_unpack", full)
+    monkeypatch.setattr(bytecode, "_unpack", full)
     for _ in range(2):  # the first one compiles
         with contextlib.suppress(CannotDoError), prepare(lock, store):
             pass
@@ -303,7 +303,7 @@ def abandoned(lock: Lock, store: WheelStore, tmp_path: Path) -> Iterator[Path]:
     ready = tmp_path / "ready"
     code = (
         "import pickle, sys, time, pathlib\n"
-        "from agentproof._environment import _venv\n"
+        "from agentproof.environment import _venv\n"
         "lock, store, place, ready = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
         "_venv._places = lambda: [place]\n"
         "with _venv.prepare(lock, store) as environment:\n"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import uv
 
-from agentproof._environment import _pythons, _wheels
-from agentproof._render import TerminalStory
+from agentproof.bundle.store import read_bundle
+from agentproof.environment import interpreters, wheel_store
 from agentproof.errors import CannotDoError
-from agentproof.record import Request, record
-from agentproof.signing import generate_key
-from agentproof.store import read_bundle
+from agentproof.record.recording import Request, record
+from agentproof.render.console import TerminalStory
+from agentproof.trust.signing import generate_key
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -111,7 +111,7 @@ def test_every_supported_python_here_gives_the_same_evidence(
 
 def _has(version: str) -> bool:
     try:
-        _pythons.find(version)
+        interpreters.find(version)
     except CannotDoError:
         return False
     return True
@@ -159,7 +159,7 @@ def test_a_key_of_the_readers_choice_is_what_makes_a_signer_trusted(
     assert unknown.returncode == 6, unknown.stdout
     # The wheel store's own word counts for the user who filled it: another reader brings the wheel.
     wheel = tmp_path / report["target"]["wheel"]
-    wheel.write_bytes(_wheels.default_store().read(WHEEL_0_20_0) or b"")
+    wheel.write_bytes(wheel_store.default_store().read(WHEEL_0_20_0) or b"")
     check = ("check-current-bundle", archive, "--wheel", wheel, "--trust")
     trust = tmp_path / "reporters"
     trust.write_text(f"reporter@example.org {line}\n", encoding="utf-8")
@@ -210,7 +210,7 @@ def test_a_target_that_makes_no_sense_is_named(
 
 
 def test_a_wheel_of_another_project_and_an_sdist_are_refused(tmp_path: Path) -> None:
-    store = _wheels.default_store()
+    store = wheel_store.default_store()
     other = next(entry for entry in store.entries() if entry.path.name.startswith("annotated_types"))
     copied = tmp_path / other.path.name
     copied.write_bytes(store.read(other.sha256) or b"")
@@ -355,7 +355,7 @@ def test_uv_installs_from_the_lock_given_the_wheels(
     manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_bytes())
     wheels = tmp_path / "bundle" / "wheels"
     for package in manifest["environment"]["packages"]:
-        (wheels / package["wheel"]).write_bytes(_wheels.default_store().read(package["sha256"]) or b"")
+        (wheels / package["wheel"]).write_bytes(wheel_store.default_store().read(package["sha256"]) or b"")
     venv = tmp_path / "venv"
     environment = {**os.environ, "UV_OFFLINE": "1"}
     for arguments in (

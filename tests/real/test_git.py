@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _git
-from agentproof._tree import object_id
+from agentproof.bundle.git_objects import object_id
+from agentproof.environment import git as _git
 from agentproof.errors import CannotDoError, UsageError
 
 pytestmark = pytest.mark.real

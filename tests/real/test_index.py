@@ -18,16 +18,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from agentproof._environment import _lock, _pythons
-from agentproof._environment._download import Wanted, fetch
-from agentproof._environment._index import index_settings
-from agentproof._environment._wheels import WheelStore
+from agentproof.environment import interpreters, locking
+from agentproof.environment.download import WheelRequest, fetch
+from agentproof.environment.index import index_settings
+from agentproof.environment.wheel_store import WheelStore
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 from tests.wheels import make_wheel
 
 pytestmark = pytest.mark.real
 
-PYTHON = _pythons.find()
+PYTHON = interpreters.find()
 SECRET = "correct-horse-battery"
 
 
@@ -145,7 +145,7 @@ def store(tmp_path: Path) -> WheelStore:
 
 def _locked(store: WheelStore, said: list[str] | None = None, **options: Any) -> list[str]:
     """The locked packages, as `name version`."""
-    made = _lock.lock(
+    made = locking.lock(
         requirement=options.pop("requirement", "demo==1.0"),
         interpreter=PYTHON,
         store=store,
@@ -397,7 +397,7 @@ def test_an_unknown_certificate_is_refused(
     monkeypatch.setenv("UV_DEFAULT_INDEX", _https(server))
     with pytest.raises(CannotDoError, match=r"(?i)certificate"):
         _locked(store)
-    wanted = Wanted(
+    wanted = WheelRequest(
         "demo", "demo-1.0-py3-none-any.whl", "0" * 64, server.url.replace("http", "https") + "/files/x"
     )
     with pytest.raises(CannotDoError, match=r"(?i)certificate"):

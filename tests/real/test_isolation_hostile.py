@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _control, _runner, _sandbox
-from agentproof._isolation._levels import Choice
-from agentproof._isolation._sandbox import Level
 from agentproof.errors import RecorderError
+from agentproof.isolation import control, runner, sandbox
+from agentproof.isolation.levels import Choice
+from agentproof.isolation.sandbox import Level
 from tests.sandboxed import Environment, choice, make_environment, probed, run_script, said
 
 pytestmark = pytest.mark.real
@@ -307,7 +307,7 @@ def test_as_root_the_script_is_somebody_else(environment: Environment, tmp_path:
         assert said(run).split(maxsplit=1)[1] in {"[]\n", f"[{said(run).split()[0]}]\n"}
     else:
         # Python lies where another user cannot reach it; uid 0 is then left without capabilities.
-        assert held.level == "seccomp" or _sandbox.free_id() is None
+        assert held.level == "seccomp" or sandbox.free_id() is None
 
 
 # ---- processes
@@ -388,7 +388,7 @@ while True:
     counter = threading.Thread(target=count)
     counter.start()
     try:
-        limits = _runner.Limits(seconds=2, processes=40)
+        limits = runner.Limits(seconds=2, processes=40)
         run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
     finally:
         over.set()
@@ -420,14 +420,14 @@ for _ in range(8):
         time.sleep(60)
 time.sleep(60)
 """
-    limits = _runner.Limits(seconds=30, memory_bytes=200 * 2**20)
+    limits = runner.Limits(seconds=30, memory_bytes=200 * 2**20)
     run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
     assert run.repeats[0]["as-written"].outcome == "out_of_memory"
 
 
 def test_a_file_without_end_is_bounded(environment: Environment, tmp_path: Path, held: Choice) -> None:
     source = "import os\nwith open('large', 'wb') as f:\n  while True: f.write(bytes(2**20))"
-    limits = _runner.Limits(seconds=30, file_bytes=8 * 2**20)
+    limits = runner.Limits(seconds=30, file_bytes=8 * 2**20)
     run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
     assert "File too large" in said(run)
 
@@ -440,7 +440,7 @@ while True:
     with open(str(number := number + 1), "wb") as stream:
         stream.write(bytes(2**20))
 """
-    limits = _runner.Limits(seconds=30, disk_bytes=32 * 2**20)
+    limits = runner.Limits(seconds=30, disk_bytes=32 * 2**20)
     run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
     assert run.repeats[0]["as-written"].outcome == "too_much_output"
 
@@ -459,7 +459,7 @@ print("deaf", flush=True)
 while True:
     time.sleep(1)
 """
-    run = run_script(source, environment, tmp_path, isolation=held, limits=_runner.Limits(seconds=1))
+    run = run_script(source, environment, tmp_path, isolation=held, limits=runner.Limits(seconds=1))
     assert run.repeats[0]["as-written"].outcome == "timed_out"
 
 
@@ -513,14 +513,14 @@ def test_a_script_that_shuts_the_runs_directories_changes_nothing(
     )
     run = run_script(source, environment, tmp_path, isolation=held)
     assert run.repeats[0]["as-written"].outcome == "killed"
-    assert not list(_control._places()[0].glob(f"agentproof-tmp-run-{os.getpid()}-*"))
+    assert not list(control._places()[0].glob(f"agentproof-tmp-run-{os.getpid()}-*"))
 
 
 def test_a_forged_last_word_does_not_make_an_endless_run_end(
     environment: Environment, tmp_path: Path
 ) -> None:
     source = FORGE + "open(control + '/as-written.end.json', 'w').write('{}')\ntime.sleep(600)"
-    run = run_script(source, environment, tmp_path, limits=_runner.Limits(seconds=1.5))
+    run = run_script(source, environment, tmp_path, limits=runner.Limits(seconds=1.5))
     assert run.repeats[0]["as-written"].outcome == "timed_out"
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _control
-from agentproof._isolation._sandbox import Level
 from agentproof.errors import CannotDoError
+from agentproof.isolation import control
+from agentproof.isolation.sandbox import Level
 from tests.sandboxed import Environment, choice, make_environment, run_script
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -48,7 +48,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def left_by(process: int) -> list[str]:
     """Directories of a run, and processes that live in one."""
     mark = f"agentproof-tmp-run-{process}-"
-    found = [each for each in os.listdir(_control._places()[0]) if each.startswith(mark)]
+    found = [each for each in os.listdir(control._places()[0]) if each.startswith(mark)]
     for each in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if each.name.isdigit() and mark.encode() in (each / "environ").read_bytes():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._isolation import _control, _runner
+from agentproof.isolation import control, runner
 from tests.sandboxed import Environment, make_environment, run_script, said
 
 pytestmark = pytest.mark.real
@@ -35,7 +35,7 @@ def test_a_run_that_never_ends_is_an_outcome(environment: Environment, tmp_path:
         "if 'as-w' in os.getcwd(): time.sleep(600)"
     )
     run = run_script(
-        source, environment, tmp_path, modes=("as-written", "streamed"), limits=_runner.Limits(seconds=1.5)
+        source, environment, tmp_path, modes=("as-written", "streamed"), limits=runner.Limits(seconds=1.5)
     )
     outcomes = {mode: each.outcome for mode, each in run.repeats[0].items()}
     assert outcomes == {"as-written": "timed_out", "streamed": "ended"}
@@ -50,7 +50,7 @@ def test_a_mode_that_prints_without_end_is_ended_and_the_other_one_goes_on(
         "while 'as-w' in os.getcwd(): print('x' * 4095)\n"
         "time.sleep(0.5)\nprint('done')"
     )
-    limits = _runner.Limits(seconds=30, output_bytes=2**20, output_kept=100)
+    limits = runner.Limits(seconds=30, output_bytes=2**20, output_kept=100)
     run = run_script(source, environment, tmp_path, modes=("as-written", "streamed"), limits=limits)
     (repeat,) = run.repeats
     assert repeat["as-written"].outcome == "too_much_output"
@@ -63,7 +63,7 @@ def test_a_mode_that_prints_without_end_is_ended_and_the_other_one_goes_on(
 def test_an_error_here_leaves_no_directory_and_no_process(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "_places", lambda: (tmp_path,))
+    monkeypatch.setattr(control, "_places", lambda: (tmp_path,))
     for each in (tmp_path, *tmp_path.parents):
         if each.name.startswith("pytest-"):
             each.chmod(0o755)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from agentproof import _executors, compare, matrix, signing
-from agentproof._subjects import find_subjects
-from agentproof._targets import parse_target
+from agentproof.compare import comparison, executors, matrix
+from agentproof.compare.subjects import find_subjects
+from agentproof.compare.targets import parse_target
 from agentproof.errors import CannotDoError
+from agentproof.trust import signing
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -39,12 +40,12 @@ def _jobs(*, side_by_side: bool = True) -> list[matrix.Job]:
         find_subjects(SCRIPT),
         [parse_target("0.20.0"), parse_target("0.21.0")],
         [None],
-        options=compare.Options(side_by_side=side_by_side),
+        options=comparison.Options(side_by_side=side_by_side),
         story=Story(),
     )
 
 
-def _run(pool: _executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True) -> Story:
+def _run(pool: executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True) -> Story:
     story = Story()
     matrix.run_matrix(
         _jobs(side_by_side=side_by_side),
@@ -110,7 +111,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(
     distributed = pytest.importorskip("distributed")
     own_recordings("config")
     key = signing.generate_key()
-    with _executors.processes(2) as pool:
+    with executors.processes(2) as pool:
         _run(pool, tmp_path / "here", key, side_by_side=False)
     own_recordings("other")
     with distributed.LocalCluster(
@@ -118,8 +119,8 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(
     ) as cluster:
         reaper = Reaper(cluster)
         reaper.start()
-        with _executors.cluster(cluster.scheduler_address) as pool:
-            assert pool.fills is (_executors._processors() < 2 * 2)
+        with executors.cluster(cluster.scheduler_address) as pool:
+            assert pool.fills is (executors._processors() < 2 * 2)
             _run(pool, tmp_path / "there", key)
         reaper.join(60)
     assert reaper.killed is not None
@@ -145,11 +146,11 @@ def test_a_cluster_that_goes_away_is_said_and_what_it_recorded_is_kept(
             if label == "1 of 2":
                 cluster.close()
 
-    with _executors.cluster(cluster.scheduler_address) as pool, pytest.raises(CannotDoError, match="is gone"):
+    with executors.cluster(cluster.scheduler_address) as pool, pytest.raises(CannotDoError, match="is gone"):
         matrix.run_matrix(
             _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=Ending()
         )
-    with _executors.processes(1) as pool:
+    with executors.processes(1) as pool:
         finished = matrix.run_matrix(
             _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=story
         )
@@ -161,6 +162,6 @@ def test_no_cluster_is_said_with_what_to_start(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with (
         pytest.raises(CannotDoError, match="no dask cluster"),
-        _executors.cluster("tcp://127.0.0.1:9"),
+        executors.cluster("tcp://127.0.0.1:9"),
     ):
         pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentproof.check import Reader, check_bundle
+from agentproof.check.bundle import Reader, check_bundle
 from tests import mutations
 
 PARTS = list(mutations.parts())

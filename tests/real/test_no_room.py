@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._place import STORE_PYTHON
+from agentproof.bundle.store import read_bundle
 from agentproof.models.manifest import Manifest
-from agentproof.store import read_bundle
+from agentproof.record.output import STORE_PYTHON
 
 pytestmark = pytest.mark.real
 

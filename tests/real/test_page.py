@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from agentproof.check import Reader, check_bundle
-from agentproof.report import terminal
-from agentproof.report._groups import Attached, grouped
-from agentproof.report._markup import length
-from agentproof.report._story import Story, tell
-from agentproof.report.html import render_page
-from agentproof.report.markdown import MAX_LENGTH, render_issue
-from agentproof.store import Bundle
+from agentproof.bundle.store import Bundle
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.render import terminal
+from agentproof.render.groups import Attachment, grouped
+from agentproof.render.html import render_page
+from agentproof.render.markdown import MAX_LENGTH, render_issue
+from agentproof.render.markup import length
+from agentproof.render.story import Story, tell
 from tests.forge import REPORTER, draft, sources, trust_in
 from tests.hostile import hostile
 from tests.unit.test_report import several
@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {name: directory / f"{name}.html" for name in stories}
     for name, path in found.items():
         names = [f"{number}.agentproof.zip" for number in range(len(stories[name]))]
-        path.write_text(render_page(grouped(map(Attached, stories[name], names))), encoding="utf-8")
+        path.write_text(render_page(grouped(map(Attachment, stories[name], names))), encoding="utf-8")
     found["several"] = directory / "several.html"
     found["several"].write_text(render_page(several()), encoding="utf-8")
     (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip"), encoding="utf-8")
@@ -242,7 +242,7 @@ def test_a_trace_of_many_events_and_of_runs_in_runs_still_makes_a_page_of_some_m
     long.traces = {"as-written": long.traces["as-written"]}
     long.manifest["recordings"] = long.manifest["recordings"][:1]
     story = a_story(long.judged().seal())
-    page = render_page(grouped([Attached(story, "x.zip")]))
+    page = render_page(grouped([Attachment(story, "x.zip")]))
     assert "steps are left out of this page for its size" in page
     assert len(page) < 12_000_000
     assert length(render_issue(story, attachment="x.zip")) <= MAX_LENGTH

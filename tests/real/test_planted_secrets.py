@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
-from agentproof._secrets import Wanted, find_secrets
+from agentproof.bundle.store import Bundle, read_bundle
 from agentproof.models.manifest import Manifest
-from agentproof.store import Bundle, read_bundle
+from agentproof.record.secrets import SecretPatterns, find_secrets
 
 pytestmark = pytest.mark.real
 
@@ -107,7 +107,7 @@ def test_every_place_holds_what_is_planted_and_every_one_is_found(place: Path) -
     assert done.returncode in (0, 1), done.stderr
     bundle = read_bundle(place / "written" / "out.zip")
     for name, secret in SECRETS.items():
-        seen = list(find_secrets(parts(bundle), wanted=Wanted({name: secret})))
+        seen = list(find_secrets(parts(bundle), wanted=SecretPatterns({name: secret})))
         assert {each.rule for each in seen} == {f"the value of ${name}"}, name
     assert found_on_disk(place, SECRETS.values())
 

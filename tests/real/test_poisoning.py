@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from agentproof.bundle.store import read_bundle
 from agentproof.models.manifest import Manifest
-from agentproof.store import read_bundle
 
 pytestmark = pytest.mark.real
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agentproof.bundle.store import read_bundle
 from agentproof.models.manifest import Manifest
-from agentproof.store import read_bundle
 from tests.workflow import ROOT
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -83,7 +83,7 @@ def test_only_the_approved_state_pays(model, agentproof):
         await Runner.run(agent, untouched)
 
     asyncio.run(main())
-    assert agentproof.check("nothing was paid", PAID == [])
+    assert agentproof.check.bundle("nothing was paid", PAID == [])
 
 
 def test_of_something_else():

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from agentproof.bundle.store import Bundle, read_bundle
 from agentproof.models.events import Event, RunStarted, ScriptWrote, TestEnded, TestStarted
 from agentproof.models.manifest import Manifest
 from agentproof.models.trace import Trace
-from agentproof.store import Bundle, read_bundle
 from tests.corpus.recordings import SCRIPTS
 
 pytestmark = pytest.mark.real

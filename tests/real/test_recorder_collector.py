@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._canonical import Canonical, canonicalise
-from agentproof._isolation._readback import Captured
+from agentproof.isolation.readback import StreamBytes
+from agentproof.record.canonical import Canonical, canonicalise
 from tests.real.test_recorder_identity import environment
 from tests.unit.recorder.driver import record
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "healthy" / "h03_approvals.py"
-NOTHING = Captured(b"", 0, False)
+NOTHING = StreamBytes(b"", 0, False)
 
 COLLECTORS = {
     "never": "import gc\ngc.disable()\n",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _lock, _pythons, _venv, _wheels
+from agentproof.environment import interpreters, locking, venv, wheel_store
 from agentproof.errors import CannotDoError
 from tests.unit.recorder.driver import Recorded, bare, record
 
@@ -22,15 +22,15 @@ PYTHON = "3.12"
 
 
 @contextmanager
-def environment(version: str, python: str) -> Iterator[_venv.PreparedEnvironment]:
+def environment(version: str, python: str) -> Iterator[venv.PreparedEnvironment]:
     """A venv with the release as of its own day."""
     try:
-        interpreter = _pythons.find(python)
+        interpreter = interpreters.find(python)
     except CannotDoError as error:
         pytest.skip(str(error))
-    store = _wheels.default_store()
-    lock = _lock.lock(requirement=f"openai-agents=={version}", interpreter=interpreter, store=store)
-    with _venv.prepare(lock, store) as prepared:
+    store = wheel_store.default_store()
+    lock = locking.lock(requirement=f"openai-agents=={version}", interpreter=interpreter, store=store)
+    with venv.prepare(lock, store) as prepared:
         yield prepared
 
 

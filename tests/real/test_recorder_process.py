@@ -230,7 +230,7 @@ def test_what_the_script_tries_to_reach_is_refused_and_named(
 
 def test_the_archive_that_the_runner_packs_runs_by_itself(tmp_path: Path) -> None:
     """The zipapp is flat; its modules must not be in the way of a script's own `events` or `values`."""
-    from agentproof._isolation._runner import recorder_archive  # noqa: PLC0415  # the one test that needs the host
+    from agentproof.isolation.runner import recorder_archive  # noqa: PLC0415  # the one test that needs the host
 
     (tmp_path / "recorder.pyz").write_bytes(recorder_archive())
     root = tmp_path / "root"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentproof._environment import _venv
+from agentproof.environment import venv
 from tests.real.test_recorder_identity import environment
 from tests.unit.recorder.driver import Recorded, record
 
@@ -19,14 +19,14 @@ Raw = dict[str, Any]  # Any: JSON as the recorder wrote it
 
 
 @pytest.fixture(scope="module", params=["0.20.0", "0.24.0"])
-def prepared(request: pytest.FixtureRequest) -> Iterator[_venv.PreparedEnvironment]:
+def prepared(request: pytest.FixtureRequest) -> Iterator[venv.PreparedEnvironment]:
     """A venv with one release."""
     with environment(request.param, "3.12") as found:
         yield found
 
 
 @pytest.fixture
-def recorded(prepared: _venv.PreparedEnvironment, tmp_path: Path) -> Recorder:
+def recorded(prepared: venv.PreparedEnvironment, tmp_path: Path) -> Recorder:
     """Records a script as written; the recorder must not have failed anywhere."""
 
     def run(name: str) -> Recorded:

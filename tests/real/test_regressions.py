@@ -38,7 +38,9 @@ def test_a_bundle_fails_on_the_release_that_shows_it_and_passes_on_the_one_that_
     script = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
     recorded = run("agentproof", "record", str(script), "--output", "leak.agentproof.zip", cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr
-    loaded = () if entry_points(group="pytest11", name="agentproof") else ("-p", "agentproof._pytest_plugin")
+    loaded = (
+        () if entry_points(group="pytest11", name="agentproof") else ("-p", "agentproof.pytest_plugin.plugin")
+    )
     plain = ("pytest", *loaded, "-p", "no:cacheprovider", "-q")
     shows = run(*plain, "--agentproof-target", "0.20.0", cwd=tmp_path)
     assert shows.returncode == 1, shows.stdout

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentproof._environment import _pythons
+from agentproof.environment import interpreters
 from agentproof.errors import CannotDoError
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def test_a_replay_on_another_python_sees_the_same_evidence_and_says_what_differs
 
 def _has(version: str) -> bool:
     try:
-        _pythons.find(version)
+        interpreters.find(version)
     except CannotDoError:
         return False
     return True

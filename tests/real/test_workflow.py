@@ -17,9 +17,9 @@ import pytest
 import xmlschema
 import yaml
 
+from agentproof.bundle.store import read_bundle, write_directory
 from agentproof.models.manifest import Manifest
-from agentproof.signing import HeldKey
-from agentproof.store import read_bundle, write_directory
+from agentproof.trust.signing import HeldKey
 from tests.forge import REPORTER, STRANGER, name_of
 from tests.workflow import ROOT, Job, clean_environment, python_environment
 

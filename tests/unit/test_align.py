@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from agentproof._align import compare_traces
+from agentproof.diff.align import compare_traces
 from agentproof.models.comparison import TraceDifference
-from agentproof.report._outcomes import place_of
+from agentproof.render.outcomes import place_of
 from tests.claims.builder import PAY, Script, function_output, message, state_json
 
 

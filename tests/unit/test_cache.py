@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentproof import _scratch
-from agentproof._environment import _cache, _lockcache, _uv
-from agentproof._environment._wheels import Provenance, WheelStore
 from agentproof.cli import cli
+from agentproof.environment import cache as _cache
+from agentproof.environment import lock_cache, uv
+from agentproof.environment.wheel_store import Provenance, WheelStore
 from agentproof.models.manifest import Origin, Platform, Target
+from agentproof.system import temporary
 from tests.wheels import make_wheel
 
 HOUR = 3600.0
@@ -40,8 +41,8 @@ def _add(store: WheelStore, version: str, *, hours: float) -> str:
 def test_it_lists_the_least_recently_used_first(store: WheelStore) -> None:
     _add(store, "1.0", hours=2)
     _add(store, "2.0", hours=5)
-    _scratch.write(store.cache / "locks" / "abc", b"lock")
-    _scratch.write(store.cache / "recordings" / "def", b"recording")
+    temporary.write(store.cache / "locks" / "abc", b"lock")
+    temporary.write(store.cache / "recordings" / "def", b"recording")
     listed = _cache.list_cache(store)
     assert [(item.kind, item.label, item.origin) for item in listed] == [
         ("wheel", "demo-2.0-py3-none-any.whl", "index"),
@@ -55,7 +56,7 @@ def test_it_lists_the_least_recently_used_first(store: WheelStore) -> None:
 def test_the_list_says_what_each_thing_is(store: WheelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(store.cache))
     sha256 = _add(store, "1.0", hours=50)
-    key = _lockcache.Key(
+    key = lock_cache.Key(
         requirement="demo==1.0",
         extra=(),
         python="3.12.1",
@@ -71,8 +72,8 @@ def test_the_list_says_what_each_thing_is(store: WheelStore, monkeypatch: pytest
         size=9,
         origin=Origin(kind="index"),
     )
-    record = _lockcache.Record(key=key, target=target, packages=(), as_of="2026-01-01")
-    assert _lockcache.keep(store.cache / "locks", record)
+    record = lock_cache.Record(key=key, target=target, packages=(), as_of="2026-01-01")
+    assert lock_cache.keep(store.cache / "locks", record)
     (store.cache / "locks" / "other").write_bytes(b"of another user")
     listed = CliRunner().invoke(cli, ["cache", "list", "--verbose"]).output
     assert "demo 1.0 on CPython 3.12.1, as of 2026-01-01" in listed
@@ -147,7 +148,7 @@ def test_what_a_killed_process_left_is_swept(tmp_path: Path, what: str) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), what], check=False)
     assert done.returncode == -9
     assert len(list(tmp_path.iterdir())) == 1
-    assert _scratch.sweep([tmp_path]) == 1
+    assert temporary.sweep([tmp_path]) == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,9 +156,9 @@ def test_an_old_thing_is_swept_though_another_process_has_its_number_now(tmp_pat
     for name in (f"agentproof-tmp-test-{os.getpid()}-abc", f".agentproof-tmp-{os.getpid()}-abc"):
         path = tmp_path / name
         path.write_bytes(b"") if name.startswith(".") else path.mkdir()
-        assert _scratch.sweep([tmp_path]) == 0
+        assert temporary.sweep([tmp_path]) == 0
         os.utime(path, (0, 0))
-        assert _scratch.sweep([tmp_path]) == 1
+        assert temporary.sweep([tmp_path]) == 1
 
 
 REPLACING = """
@@ -188,7 +189,7 @@ def test_a_directory_is_replaced_whole_or_not_at_all_whenever_its_process_is_kil
         [sys.executable, "-c", REPLACING, str(tmp_path / "place"), str(renames)], check=False
     )
     assert done.returncode == -9
-    _scratch.sweep([tmp_path])
+    temporary.sweep([tmp_path])
     assert (tmp_path / "place" / "file").read_text() == found
     assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
@@ -196,15 +197,15 @@ def test_a_directory_is_replaced_whole_or_not_at_all_whenever_its_process_is_kil
 def test_a_directory_that_is_not_filled_leaves_the_old_one(tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
     (tmp_path / "place" / "file").write_text("old")
-    with pytest.raises(FileNotFoundError), _scratch.replacement(tmp_path / "place") as new:
+    with pytest.raises(FileNotFoundError), temporary.replacement(tmp_path / "place") as new:
         (new / "no" / "such" / "file").write_text("new")
     assert (tmp_path / "place" / "file").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
 
 def test_what_a_living_process_uses_is_not_swept(tmp_path: Path) -> None:
-    with _scratch.directory("test", parent=tmp_path) as base:
-        assert _scratch.sweep([tmp_path]) == 0
+    with temporary.directory("test", parent=tmp_path) as base:
+        assert temporary.sweep([tmp_path]) == 0
         assert base.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -213,26 +214,26 @@ def test_what_others_left_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "agentproof-tmp-notes").mkdir()
     (tmp_path / "agentproof-run-1-x").mkdir()
     (tmp_path / "file").write_bytes(b"")
-    assert _scratch.sweep([tmp_path, tmp_path / "missing"]) == 0
+    assert temporary.sweep([tmp_path, tmp_path / "missing"]) == 0
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _scratch.write(tmp_path / "file", b"old")
+    temporary.write(tmp_path / "file", b"old")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        _scratch.write(tmp_path / "file", b"new")
+        temporary.write(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
 def test_what_is_in_memory_is_swept_also_when_it_is_full() -> None:
-    roomy, full = _scratch.places(room=0), _scratch.places(room=2**62)
+    roomy, full = temporary.places(room=0), temporary.places(room=2**62)
     assert set(roomy) == set(full)
     assert full[0] == Path(tempfile.gettempdir())
 
@@ -244,11 +245,11 @@ def test_what_killed_uvs_left_goes_unless_one_is_at_work(store: WheelStore) -> N
         (place / name / "deep" / "file").write_bytes(b"")
     (place / "simple-v28" / "pypi" / ".tmpAb4").write_bytes(b"")
     (place / "archive-v0" / "whole" / "package").mkdir(parents=True)
-    assert _uv.sweep_cache(store.cache) == 0  # of a uv that has no lock nothing is known
+    assert uv.sweep_cache(store.cache) == 0  # of a uv that has no lock nothing is known
     (place / ".lock").write_bytes(b"")
     with (place / ".lock").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        assert _uv.sweep_cache(store.cache) == 0
+        assert uv.sweep_cache(store.cache) == 0
     assert _cache.prune(store).abandoned == 4
     assert list(place.rglob(".tmp*")) == []
     assert (place / "archive-v0" / "whole" / "package").is_dir()

@@ -1,4 +1,4 @@
-"""One order, numbered names, states under their digests: rules of `agentproof._canonical`."""
+"""One order, numbered names, states under their digests: rules of `agentproof.record.canonical`."""
 
 import itertools
 import random
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentproof._canonical import Canonical, agreement, canonicalise, generated_ids
 from agentproof.errors import RecorderError
+from agentproof.record.canonical import Canonical, agreement, canonicalise, generated_ids
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._checks._content import hold_judgement
-from agentproof._environment._wheels import Provenance, WheelStore
-from agentproof.check import Checked, Reader, check_bundle, check_path, exit_code
+from agentproof.bundle.store import Bundle, bundle_id, write_directory, zip_bytes
+from agentproof.check.bundle import CheckedBundle, Reader, check_bundle, check_path, exit_code
+from agentproof.check.content import check_judgement
+from agentproof.check.source import Sources
+from agentproof.environment.wheel_store import Provenance, WheelStore
 from agentproof.errors import BundleError, Exit, UsageError
 from agentproof.models.manifest import Finding, Manifest
 from agentproof.models.report import ON_REQUEST, REQUIRED
 from agentproof.models.statement import Role, build_replayed_statement
-from agentproof.signing import HeldKey, attest_endorsed, attest_replayed
-from agentproof.source import Sources
-from agentproof.store import Bundle, bundle_id, write_directory, zip_bytes
-from agentproof.trust import Trust, parse_trust
+from agentproof.trust.allowed_signers import Trust, parse_trust
+from agentproof.trust.signing import HeldKey, attest_endorsed, attest_replayed
 from tests import forge
 from tests.changes import changed
 
@@ -27,11 +27,11 @@ TRUSTING = forge.trust_in(forge.REPORTER)
 READER = Reader(trust=TRUSTING, sources=forge.sources())
 
 
-def _statuses(checked: Checked) -> dict[str, str]:
+def _statuses(checked: CheckedBundle) -> dict[str, str]:
     return {check.name: check.status for check in checked.report.checks}
 
 
-def _reason(checked: Checked, name: str) -> str | None:
+def _reason(checked: CheckedBundle, name: str) -> str | None:
     return next(check.reason for check in checked.report.checks if check.name == name)
 
 
@@ -209,7 +209,7 @@ def test_a_true_in_place_of_a_one_is_another_judgement() -> None:
         changed(judged, claims=(changed(judged.claims[0], because=(finding,)),)) for finding in (one, true)
     ]
     with pytest.raises(BundleError, match="the manifest says"):
-        hold_judgement(*sides)
+        check_judgement(*sides)
 
 
 @pytest.mark.parametrize(

@@ -6,28 +6,21 @@ from pathlib import Path
 import click
 import pytest
 
-from agentproof import _comparison
-from agentproof._checks._comparisons import check_comparison, report_comparison
-from agentproof._checks._held_trees import Tree
-from agentproof._checks._members import is_comparison
-from agentproof._comparison import (
-    Attempt,
-    Series,
-    build_rows,
-    outcome,
-    pack,
-    parts,
-)
-from agentproof._render_compare import render_comparison, render_table
-from agentproof._subjects import find_subjects
-from agentproof.check import Reader
-from agentproof.compare import Compared, Expected, exit_code, packed, write, write_all
+from agentproof.bundle.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
+from agentproof.check.bundle import Reader
+from agentproof.check.comparison import check_comparison, report_comparison
+from agentproof.check.members import is_comparison
+from agentproof.check.trees import Tree
+from agentproof.compare.comparison import Expected, SignedComparison, exit_code, packed, write, write_all
+from agentproof.compare.subjects import find_subjects
+from agentproof.diff import rows as _comparison
+from agentproof.diff.rows import Attempt, Series, build_rows, outcome, pack, parts
 from agentproof.errors import BundleError, CannotDoError, Exit, UsageError
-from agentproof.models.comparison import Cell, ClaimChange, Comparison, Recorded, Row
+from agentproof.models.comparison import Cell, ClaimChange, Comparison, RecordingSummary, Row
 from agentproof.models.manifest import ClaimResult, Judgement, Manifest
-from agentproof.replay import write_attested
-from agentproof.store import Bundle, bundle_id, from_zip_bytes, read_bundle, sha256, zip_bytes
-from agentproof.trust import Trust
+from agentproof.record.replay import write_attested
+from agentproof.render.console_comparison import render_comparison, render_table
+from agentproof.trust.allowed_signers import Trust
 from tests import forge
 from tests.changes import changed
 
@@ -200,8 +193,8 @@ def test_a_comparison_without_its_wheels_is_the_same_comparison() -> None:
 
 def _resigned(comparison: Comparison, bundle: Bundle) -> Bundle:
     """The bundle with another comparison, signed by the same hand over the same recordings."""
-    from agentproof import signing  # noqa: PLC0415
     from agentproof.models.statement import build_comparison_statement  # noqa: PLC0415
+    from agentproof.trust import signing  # noqa: PLC0415
 
     recordings = {
         cell.recorded.bundle_id: cell.recorded.evidence_id
@@ -323,8 +316,8 @@ def test_a_bad_signature_is_a_failure_of_the_signature() -> None:
 INCONCLUSIVE = "inconclusive"
 
 
-def _recorded(verdict: str) -> Recorded:
-    return Recorded(
+def _recorded(verdict: str) -> RecordingSummary:
+    return RecordingSummary(
         bundle_id="0" * 64,
         evidence_id="1" * 64,
         target="openai-agents 0.20.0",
@@ -421,8 +414,8 @@ def test_another_comparison_is_not_written_over(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     comparison, bundle = _packed()
     other = pack([Series("another", SERIES.attempts)], forge.MAINTAINER)
-    first = Compared(comparison, bundle, bundle_id(bundle), ())
-    second = Compared(*other, bundle_id(other[1]), ())
+    first = SignedComparison(comparison, bundle, bundle_id(bundle), ())
+    second = SignedComparison(*other, bundle_id(other[1]), ())
     usual = write(first, None, replace=False)
     assert write(first, None, replace=False) == usual
     beside = write(second, None, replace=False)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.check import Reader, check_path
-from agentproof.source import Sources, read_held_wheel
-from agentproof.trust import Trust, read_revoked, read_trust
+from agentproof.check.bundle import Reader, check_path
+from agentproof.check.source import Sources, read_held_wheel
+from agentproof.trust.allowed_signers import Trust, read_revoked, read_trust
 from tests import vectors
 from tests.vector_cases import VECTORS
 

@@ -21,10 +21,10 @@ from pydantic_core import from_json
 import agentproof
 from agentproof.errors import FormatError
 from agentproof.models._core import Limits, Model, fields_of, kinds_of, validator_of
-from agentproof.models._wire import Wire, encode
 from agentproof.models.events import AnyEvent, Failure, ScriptEnded
-from agentproof.models.manifest import Member, Place
+from agentproof.models.manifest import Member, SourceLine
 from agentproof.models.trace import Trace
+from agentproof.models.wire import Wire, encode
 
 from .test_wire import JSON
 
@@ -203,7 +203,7 @@ def test_a_model_is_its_fields() -> None:
     again = Member.from_bytes(MEMBER.to_bytes())
     assert again == MEMBER
     assert again != Member(path="traces/as-written.json", sha256="0" * 64, size=4)
-    assert Place(name="a", file="b", line=1) != MEMBER
+    assert SourceLine(name="a", file="b", line=1) != MEMBER
     assert repr(MEMBER) == f"Member(path='traces/as-written.json', sha256='{'0' * 64}', size=3)"
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentproof._limits import MAX_LINES
 from agentproof.errors import FormatError
-from agentproof.models._wire import decode, encode
-from agentproof.models.manifest import Conduct, Manifest, Place
+from agentproof.limits import MAX_LINES
+from agentproof.models.manifest import Conduct, Manifest, SourceLine
 from agentproof.models.trace import Trace
+from agentproof.models.wire import decode, encode
 from tests import forge
 
 SCALARS = (
@@ -159,7 +159,7 @@ def test_what_is_accepted_is_written_again_as_it_was() -> None:
     for mode in ("as-written", "streamed"):
         raw = bundle.members[f"traces/{mode}.json"]
         assert Trace.from_bytes(raw).to_bytes() == raw
-    place = Conduct(private_reads=(Place(name="_x", file="r.py", line=1),))
+    place = Conduct(private_reads=(SourceLine(name="_x", file="r.py", line=1),))
     assert Conduct.from_bytes(place.to_bytes()) == place
 
 

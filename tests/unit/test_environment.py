@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _bytecode
-from agentproof._environment._installed import DiffersError, settle
-from agentproof._environment._wheelfile import WheelFile, read_wheel
+from agentproof.environment import bytecode
+from agentproof.environment.installed import DiffersError, settle
+from agentproof.environment.wheelfile import WheelFile, read_wheel
 from tests.wheels import make_wheel
 
 SITE = "lib/python3.12/site-packages"
@@ -183,7 +183,7 @@ def test_an_archive_of_bytecode_gives_back_its_files(tmp_path: Path) -> None:
     for name, data in contents.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(data)
-    _bytecode._unpack(_bytecode._packed(source), target)
+    bytecode._unpack(bytecode._packed(source), target)
     found = {path.relative_to(target).as_posix(): path.read_bytes() for path in target.rglob("*.pyc")}
     assert found == contents
     assert all(os.stat(target / name).st_mode & 0o444 == 0o444 for name in contents)

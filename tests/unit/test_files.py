@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._files import read_bounded
 from agentproof.errors import UsageError
+from agentproof.system.files import read_bounded
 
 
 @pytest.mark.parametrize(("make", "said"), [(os.mkdir, "a directory"), (os.mkfifo, "no regular file")])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _checkout, _git
+from agentproof.environment import checkout
+from agentproof.environment import git as _git
 from agentproof.errors import UsageError
 
 _WHO = {
@@ -54,7 +55,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 def _names(repository: tuple[Path, dict[str, str]], old: str, new: str) -> list[str]:
     directory, commits = repository
     first, last = (_git.resolve(directory, commits[name]) for name in (old, new))
-    return [commit.subject for commit in _checkout.first_parents(directory, first, last)]
+    return [commit.subject for commit in checkout.first_parents(directory, first, last)]
 
 
 def test_the_line_is_that_of_first_parents_and_begins_with_the_old_end(
@@ -71,7 +72,7 @@ def test_a_commit_beside_the_line_is_refused(repository: tuple[Path, dict[str, s
 def test_which_end_is_older_is_told_from_history(repository: tuple[Path, dict[str, str]]) -> None:
     directory, commits = repository
     one, two, side = (_git.resolve(directory, commits[name]) for name in ("one", "two", "side"))
-    assert _checkout.is_ancestor(directory, one, two)
-    assert not _checkout.is_ancestor(directory, two, one)
+    assert checkout.is_ancestor(directory, one, two)
+    assert not checkout.is_ancestor(directory, two, one)
     with pytest.raises(UsageError, match="neither of"):
-        _checkout.is_ancestor(directory, two, side)
+        checkout.is_ancestor(directory, two, side)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentproof import _limits
+from agentproof import limits
 from agentproof.models.statement import Uri
 
 ROOT = Path(__file__).parents[2]
@@ -53,20 +53,20 @@ def test_every_reason_code_is_documented_and_no_other() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     table = DOC.partition("## 10. Limits")[2].partition("\n## ")[0]
     sizes = {
-        f"| {_limits.MAX_MEMBERS:,}; {_limits.MAX_FILES:,} |",
-        f"{_limits.MAX_PATH_DEPTH} |",
-        f"| {_limits.MAX_BUNDLE_BYTES // 2**20} MiB |",
-        f"| {_limits.MAX_MANIFEST_BYTES // 2**20} MiB |",
-        f"| {_limits.MAX_STATE_BYTES // 2**20} MiB |",
-        f"{_limits.MAX_LINES:,}; {_limits.MAX_KEYS:,}",
-        f"| {_limits.MAX_REFERRED_BYTES // 2**20} MiB |",
-        f"| {_limits.MAX_CHANGES_BYTES // 2**20} MiB; {_limits.MAX_POINTERS // 2**20} MiB |",
-        f"{_limits.MAX_ATTESTATIONS}; {_limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
-        f"{_limits.MAX_WHEEL_BYTES // 2**20} MiB; {_limits.MAX_WHEEL_FILES:,}; "
-        f"{_limits.MAX_WHEEL_UNPACKED // 2**20} MiB; {_limits.MAX_WHEEL_TEXT // 2**20} MiB",
+        f"| {limits.MAX_MEMBERS:,}; {limits.MAX_FILES:,} |",
+        f"{limits.MAX_PATH_DEPTH} |",
+        f"| {limits.MAX_BUNDLE_BYTES // 2**20} MiB |",
+        f"| {limits.MAX_MANIFEST_BYTES // 2**20} MiB |",
+        f"| {limits.MAX_STATE_BYTES // 2**20} MiB |",
+        f"{limits.MAX_LINES:,}; {limits.MAX_KEYS:,}",
+        f"| {limits.MAX_REFERRED_BYTES // 2**20} MiB |",
+        f"| {limits.MAX_CHANGES_BYTES // 2**20} MiB; {limits.MAX_POINTERS // 2**20} MiB |",
+        f"{limits.MAX_ATTESTATIONS}; {limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
+        f"{limits.MAX_WHEEL_BYTES // 2**20} MiB; {limits.MAX_WHEEL_FILES:,}; "
+        f"{limits.MAX_WHEEL_UNPACKED // 2**20} MiB; {limits.MAX_WHEEL_TEXT // 2**20} MiB",
     }
     assert [size for size in sizes if size not in table] == []
-    assert _limits.MAX_MEMBER_BYTES == _limits.MAX_BUNDLE_BYTES
+    assert limits.MAX_MEMBER_BYTES == limits.MAX_BUNDLE_BYTES
 
 
 def test_every_uri_is_documented() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._checks._held_trees import Tree, compare_tree, directory_tree, git_tree
-from agentproof._tree import Blob, object_id
-from agentproof.check import Reader, check_bundle, exit_code
+from agentproof.bundle.git_objects import Blob, object_id
+from agentproof.check.bundle import Reader, check_bundle, exit_code
+from agentproof.check.trees import Tree, compare_tree, directory_tree, git_tree
 from agentproof.errors import Exit, UsageError
 from tests import forge
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from agentproof.check import Reader, check_bundle
-from agentproof.report._bug import describe_bug
-from agentproof.report._story import Story, tell
-from agentproof.report.markdown import render_issue
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.render.issue import describe_bug
+from agentproof.render.markdown import render_issue
+from agentproof.render.story import Story, tell
 from tests.forge import REPORTER, Draft, draft, sources, trust_in
 from tests.hostile import EVIL
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 import xmlschema
 
-from agentproof import _junit
-from agentproof._comparison import Attempt, Series, build_rows
-from agentproof._junit import Suite, check_suite, row_suite, to_xml
-from agentproof.check import Reader, check_bundle
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.diff.rows import Attempt, Series, build_rows
 from agentproof.models.report import Report
+from agentproof.render import junit
+from agentproof.render.junit import Suite, check_suite, row_suite, to_xml
 from tests.forge import REPORTER, draft, sources, trust_in
 from tests.hostile import hostile
 
@@ -137,5 +137,5 @@ def test_what_could_not_be_recorded_is_an_error() -> None:
 
 
 def test_the_file_appears_whole(tmp_path: Path) -> None:
-    _junit.write(tmp_path / "junit.xml", [check_suite(report())])
+    junit.write(tmp_path / "junit.xml", [check_suite(report())])
     assert (tmp_path / "junit.xml").read_bytes() == to_xml([check_suite(report())])

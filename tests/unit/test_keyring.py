@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import keyring
 from agentproof.errors import TrustError
-from agentproof.signing import config_dir
-from agentproof.trust import parse_trust
+from agentproof.trust import keyring
+from agentproof.trust.allowed_signers import parse_trust
+from agentproof.trust.signing import config_dir
 from tests import forge
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from agentproof._checks import _members
-from agentproof._memo import Memo
-from agentproof.check import Reader, check_bundle
-from agentproof.models._wire import encode
+from agentproof.check import members as _members
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.check.memo import Memo
+from agentproof.models.wire import encode
 from tests import forge
 
 

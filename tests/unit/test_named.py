@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._named import Named, find_root, is_test, parse_named
 from agentproof.errors import UsageError
+from agentproof.record.selection import Named, find_root, is_test, parse_named
 
 TEST = "def test_x():\n    assert True\n"
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _pins, _pythons
+from agentproof.environment import interpreters
+from agentproof.environment import pins as _pins
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 
-PYTHON = _pythons.find()
+PYTHON = interpreters.find()
 HASH = "a" * 64
 OTHER = "b" * 64
 

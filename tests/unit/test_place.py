@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._place import beside, check_writable
 from agentproof.errors import UsageError
+from agentproof.record.output import beside, check_writable
 
 
 @pytest.mark.parametrize("name", ["x.tar", "file", "folder", "folder.zip"])

@@ -9,7 +9,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.tags import sys_tags
 
-from agentproof._environment import _pythons, _uv
+from agentproof.environment import interpreters
+from agentproof.environment import uv as _uv
 from agentproof.errors import AgentproofError, CannotDoError, UsageError
 
 
@@ -35,7 +36,7 @@ def no_pyenv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_without_a_request_it_is_the_one_that_runs_agentproof() -> None:
-    found = _pythons.find()
+    found = interpreters.find()
     assert found.version == platform.python_version()
     assert found.path.resolve() == Path(sys.executable).resolve()
     assert found.tags[0] == str(next(sys_tags()))
@@ -44,7 +45,9 @@ def test_without_a_request_it_is_the_one_that_runs_agentproof() -> None:
 
 def test_the_own_version_needs_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     uv = _Uv(monkeypatch, {})
-    assert _pythons.find(".".join(platform.python_version_tuple()[:2])).version == platform.python_version()
+    assert (
+        interpreters.find(".".join(platform.python_version_tuple()[:2])).version == platform.python_version()
+    )
     assert uv.environments == []
 
 
@@ -52,7 +55,7 @@ def test_a_version_is_understood_however_it_is_spelled(monkeypatch: pytest.Monke
     uv = _Uv(monkeypatch, {})
     minor = ".".join(platform.python_version_tuple()[:2])
     for spelled in (f"python{minor}", f"cpython{minor}", f"cpython-{minor}"):
-        assert _pythons.find(spelled).version == platform.python_version()
+        assert interpreters.find(spelled).version == platform.python_version()
     assert uv.environments == []
 
 
@@ -64,15 +67,15 @@ def test_an_environment_and_a_name_of_the_search_path_are_interpreters(
     (tmp_path / "my-python").symlink_to(tmp_path / "venv" / "bin" / "python")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     for request in (str(tmp_path / "venv"), "my-python"):
-        assert _pythons.find(request) == _pythons.find()
+        assert interpreters.find(request) == interpreters.find()
 
 
 def test_another_one_is_asked_what_it_is(monkeypatch: pytest.MonkeyPatch, no_pyenv: None) -> None:
     # The interpreter at hand plays the other one: it is probed as a stranger all the same.
-    own = _pythons.find()
+    own = interpreters.find()
     _Uv(monkeypatch, {">=3.11": Path(sys.executable)})
-    monkeypatch.setattr(_pythons, "_satisfies", lambda version, requires: False)
-    assert _pythons.find(requires=SpecifierSet(">=3.11")) == own
+    monkeypatch.setattr(interpreters, "_satisfies", lambda version, requires: False)
+    assert interpreters.find(requires=SpecifierSet(">=3.11")) == own
 
 
 def test_pyenvs_versions_are_offered_to_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def test_pyenvs_versions_are_offered_to_uv(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("PYENV_VERSION", raising=False)
     uv = _Uv(monkeypatch, {})
     with pytest.raises(CannotDoError) as raised:
-        _pythons.find("3.99")
+        interpreters.find("3.99")
     assert uv.environments[0]["PYENV_VERSION"] == "3.13.0:3.10.13"
     assert "PYENV_VERSION=" in (raised.value.hint or "")
 
@@ -107,7 +110,7 @@ def test_what_cannot_be_found_is_named(
 ) -> None:
     _Uv(monkeypatch, {})
     with pytest.raises(error, match=words) as raised:
-        _pythons.find(request_)
+        interpreters.find(request_)
     assert raised.value.hint
 
 
@@ -120,22 +123,22 @@ def _program(path: Path, text: str) -> Path:
 def test_a_shim_of_pyenv_that_is_not_selected_is_told_from_a_broken_python(tmp_path: Path) -> None:
     shim = _program(tmp_path / "python3.10", "echo 'pyenv: python3.10: command not found' >&2; exit 127")
     with pytest.raises(CannotDoError, match="shim of pyenv") as raised:
-        _pythons.find(str(shim))
+        interpreters.find(str(shim))
     assert "PYENV_VERSION=" in (raised.value.hint or "")
 
 
 def test_a_file_that_is_no_python_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CannotDoError, match=r"no Python 3\.10 or newer: what\?"):
-        _pythons.find(str(_program(tmp_path / "snake", "echo 'what?' >&2")))
+        interpreters.find(str(_program(tmp_path / "snake", "echo 'what?' >&2")))
 
 
 def test_a_contradiction_to_requires_python_is_refused() -> None:
     with pytest.raises(UsageError, match="requires-python is <3"):
-        _pythons.find(".".join(platform.python_version_tuple()[:2]), requires=SpecifierSet("<3"))
+        interpreters.find(".".join(platform.python_version_tuple()[:2]), requires=SpecifierSet("<3"))
 
 
 @pytest.mark.parametrize(("implementation", "threaded"), [("pypy", False), ("cpython", True)])
 def test_only_cpython_with_the_gil_is_recorded_on(implementation: str, threaded: bool) -> None:
     facts = {"version": "3.13.0", "implementation": implementation, "threaded": threaded}
     with pytest.raises(CannotDoError, match="recordings are made on CPython with the GIL"):
-        _pythons._made(Path("python"), facts)
+        interpreters._made(Path("python"), facts)

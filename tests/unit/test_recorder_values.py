@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from agentproof._recorder.values import encode, failure, freeze_state
-from agentproof.models._wire import encode as encode_wire
 from agentproof.models.events import Failure
 from agentproof.models.values import check_value
+from agentproof.models.wire import encode as encode_wire
 
 
 class Silent:

@@ -6,8 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from agentproof.cli._group import cli
-from agentproof.cli._reference import commands, reference
+from agentproof.cli.group import cli
+from agentproof.cli.reference import commands, reference
 
 COMMANDS = dict(commands(cli, "agentproof"))
 LEAVES = {path: command for path, command in COMMANDS.items() if not isinstance(command, click.Group)}

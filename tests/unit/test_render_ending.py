@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentproof._render_ending import render_endings
 from agentproof.models.trace import Mode, Trace
+from agentproof.render.ending import render_endings
 
 
 def trace(mode: Mode, *events: dict[str, Any]) -> Trace:

@@ -7,14 +7,21 @@ from pathlib import Path
 import click
 import pytest
 
-from agentproof._assemble import Assembled
-from agentproof._environment import _lock, _pythons
-from agentproof._render import render_report
-from agentproof.check import Checked, Reader, check_bundle
+from agentproof.bundle.store import WHEELS, Bundle, read_bundle, write_directory
+from agentproof.check.bundle import CheckedBundle, Reader, check_bundle
+from agentproof.environment import interpreters, locking
 from agentproof.errors import BundleError, CannotDoError
 from agentproof.models.manifest import Manifest
-from agentproof.replay import Options, Replayed, attest, environment_differences, replay, write_attested
-from agentproof.store import WHEELS, Bundle, read_bundle, write_directory
+from agentproof.record.assemble import UnsignedBundle
+from agentproof.record.replay import (
+    Options,
+    ReplayResult,
+    attest,
+    environment_differences,
+    replay,
+    write_attested,
+)
+from agentproof.render.console import render_report
 from tests import forge
 from tests.changes import changed
 
@@ -32,12 +39,12 @@ class Story:
         """Nothing."""
 
 
-def _replayed(seen: Bundle) -> Replayed:
+def _replayed(seen: Bundle) -> ReplayResult:
     manifest = Manifest.from_bytes(seen.manifest)
-    return Replayed(BUNDLE, MANIFEST, Assembled(manifest, seen), environment=(), differences=())
+    return ReplayResult(BUNDLE, MANIFEST, UnsignedBundle(manifest, seen), environment=(), differences=())
 
 
-def _check(bundle: Bundle, **needed: int) -> Checked:
+def _check(bundle: Bundle, **needed: int) -> CheckedBundle:
     trust = forge.trust_in(forge.REPORTER, forge.MAINTAINER)
     thresholds = {"replayed": needed["replayed"]} if needed else {}
     return check_bundle(
@@ -90,10 +97,12 @@ def test_other_evidence_is_never_attested() -> None:
         attest(replayed, forge.MAINTAINER)
 
 
-def _lock_like(manifest: Manifest) -> _lock.Lock:
+def _lock_like(manifest: Manifest) -> locking.Lock:
     environment = manifest.environment
-    interpreter = replace(_pythons.find(), version=environment.python.version, platform=environment.platform)
-    return _lock.Lock(interpreter, environment.packages, manifest.target, environment.as_of)
+    interpreter = replace(
+        interpreters.find(), version=environment.python.version, platform=environment.platform
+    )
+    return locking.Lock(interpreter, environment.packages, manifest.target, environment.as_of)
 
 
 def test_the_recorded_environment_differs_in_nothing_from_itself() -> None:

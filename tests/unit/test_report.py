@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agentproof._comparison import Attempt, Series, build_rows
-from agentproof.check import Checked, Reader, check_bundle
+from agentproof.bundle.store import Bundle
+from agentproof.check.bundle import CheckedBundle, Reader, check_bundle
+from agentproof.diff.rows import Attempt, Series, build_rows
 from agentproof.errors import BundleError
-from agentproof.models._wire import encode
 from agentproof.models.report import CheckResult
-from agentproof.report import _overview, terminal
-from agentproof.report._beside import beside, tells_the_same
-from agentproof.report._groups import Attached, Group, grouped
-from agentproof.report._markup import code, fence, length, prose
-from agentproof.report._sides import side_by_side
-from agentproof.report._story import Branch, Story, tell
-from agentproof.report._text import visible
-from agentproof.report.html import render_page
-from agentproof.report.markdown import MAX_LENGTH, render_issue
-from agentproof.store import Bundle
+from agentproof.models.wire import encode
+from agentproof.render import overview, terminal
+from agentproof.render.beside import beside, tells_the_same
+from agentproof.render.groups import Attachment, Group, grouped
+from agentproof.render.html import render_page
+from agentproof.render.markdown import MAX_LENGTH, render_issue
+from agentproof.render.markup import code, fence, length, prose
+from agentproof.render.sides import side_by_side
+from agentproof.render.story import Branch, Story, tell
+from agentproof.render.text import visible
 from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
 from tests.hostile import EVIL, hostile
@@ -33,12 +33,12 @@ from tests.hostile import EVIL, hostile
 TEXTS = st.text(st.characters() | st.sampled_from("`~<>&[]()*_|\\#@\n\t\r \u202e"))
 
 
-def checked(bundle: Bundle) -> Checked:
+def checked(bundle: Bundle) -> CheckedBundle:
     return check_bundle(bundle, reader=Reader(trust=trust_in(REPORTER), sources=sources()))
 
 
 def a_group(*stories: Story) -> list[Group]:
-    return grouped(Attached(story, f"{index}.zip") for index, story in enumerate(stories))
+    return grouped(Attachment(story, f"{index}.zip") for index, story in enumerate(stories))
 
 
 @cache
@@ -54,7 +54,7 @@ def several() -> list[Group]:
     rows = (changed(rows[0], cells=cells), rows[1])
     told = [(a_story(), a_story(holds=True)), (a_hostile_story(),)]
     return [
-        Group(row.reproduction, tuple(Attached(story, "c.zip") for story in stories), row)
+        Group(row.reproduction, tuple(Attachment(story, "c.zip") for story in stories), row)
         for row, stories in zip(rows, told, strict=True)
     ]
 
@@ -436,7 +436,7 @@ def test_a_page_of_several_reproductions_leads_from_a_table_to_each(pages: dict[
 
 
 def test_a_page_tells_no_more_steps_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_overview, "_MAX_STEPS", 1)
+    monkeypatch.setattr(overview, "_MAX_STEPS", 1)
     page = render_page(several())
     assert page.count("<article") == 2  # the first reproduction is always told
     assert "The steps of these recordings are left out of this page for its size" in page

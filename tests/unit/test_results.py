@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._assemble import Assembled
-from agentproof._environment import _pythons
-from agentproof._environment._lock import Lock
-from agentproof._isolation import _levels
-from agentproof._observe import Conditions, read_reproduction
-from agentproof._results import ResultStore, result_key
+from agentproof.environment import interpreters
+from agentproof.environment.locking import Lock
+from agentproof.isolation import levels
 from agentproof.models.manifest import Manifest
+from agentproof.record.assemble import UnsignedBundle
+from agentproof.record.cache import ResultStore, result_key
+from agentproof.record.observe import Conditions, read_reproduction
 from tests import forge
 
 KEY = "ab" * 32
@@ -22,9 +22,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ResultStore:
     return ResultStore(tmp_path / "recordings")
 
 
-def _recording() -> Assembled:
+def _recording() -> UnsignedBundle:
     bundle = forge.draft().seal()
-    return Assembled(Manifest.from_bytes(bundle.manifest), bundle)
+    return UnsignedBundle(Manifest.from_bytes(bundle.manifest), bundle)
 
 
 def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
@@ -42,11 +42,11 @@ def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
 def test_a_key_depends_on_repeats_but_not_on_whether_they_ran_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_levels, "choose", lambda _: _levels.Choice("audit-hook", landlock=0))
+    monkeypatch.setattr(levels, "choose", lambda _: levels.Choice("audit-hook", landlock=0))
     (tmp_path / "script.py").write_text("print(1)\n")
     script, manifest = read_reproduction(tmp_path / "script.py"), _recording().manifest
     environment = manifest.environment
-    lock = Lock(_pythons.find(), environment.packages, manifest.target, environment.as_of)
+    lock = Lock(interpreters.find(), environment.packages, manifest.target, environment.as_of)
     key = result_key(lock, script, Conditions())
     assert result_key(lock, script, Conditions(side_by_side=False)) == key
     assert result_key(lock, script, Conditions(repeats=3)) != key

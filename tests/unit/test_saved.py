@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentproof._saved import Saved, _labels, find_origins, read_saved
-from agentproof.check import Reader
+from agentproof.bundle.store import write_directory
+from agentproof.check.bundle import Reader
+from agentproof.check.saved_states import SavedState, _labels, find_origins, read_saved
 from agentproof.cli import cli
 from agentproof.errors import UsageError
-from agentproof.store import write_directory
 from tests import forge
 from tests.claims.builder import PAY, Script, message, state_json
 
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Path:
     return place
 
 
-def _found(file: Path, store: Path) -> Saved:
+def _found(file: Path, store: Path) -> SavedState:
     (found,) = find_origins(read_saved(file), [store], reader=READER)
     return found
 

@@ -6,8 +6,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from agentproof._secrets import Redactor, Wanted, find_secrets, host_secrets, patterns
 from agentproof.errors import UsageError
+from agentproof.record.secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
 
 # Put together at run time, so that no scanner of this repository takes them for real ones.
 SHAPED = [
@@ -22,7 +22,7 @@ SHAPED = [
 
 @pytest.mark.parametrize("secret", SHAPED)
 def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
-    (seen,) = find_secrets([("a.json", b"{\n" + secret.encode() + b"\n}")], wanted=Wanted({}))
+    (seen,) = find_secrets([("a.json", b"{\n" + secret.encode() + b"\n}")], wanted=SecretPatterns({}))
     assert (seen.path, seen.line) == ("a.json", 2)
     assert secret not in repr(seen)
 
@@ -32,7 +32,7 @@ def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
     ["sk-short", "task-" + "a1B2" * 8, "fc_call_1", "trace_" + "0" * 32, "e3b0c44298fc1c149afbf4c8996fb924"],
 )
 def test_ordinary_text_is_no_secret(text: str) -> None:
-    assert list(find_secrets([("a", text.encode())], wanted=Wanted({}))) == []
+    assert list(find_secrets([("a", text.encode())], wanted=SecretPatterns({}))) == []
 
 
 def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
@@ -47,7 +47,7 @@ def test_the_hosts_own_key_like_variables_are_looked_for_by_value() -> None:
     as_text = b'a correct "horse" battery staple b'
     as_json = b'"a correct \\"horse\\" battery staple b"'
     for data in (as_text, as_json):
-        (seen,) = find_secrets([("s.json", data)], wanted=Wanted(secrets))
+        (seen,) = find_secrets([("s.json", data)], wanted=SecretPatterns(secrets))
         assert seen.rule == "the value of $SERVICE_TOKEN"
 
 
@@ -91,7 +91,7 @@ SPELLED = 'a "quoted" secrét/with + all'
     ids=["plain", "ascii", "json", "nested", "url", "form", "bytes", "broken text"],
 )
 def test_a_value_is_found_however_it_is_spelled(data: bytes) -> None:
-    wanted = Wanted({"SERVICE_TOKEN": SPELLED})
+    wanted = SecretPatterns({"SERVICE_TOKEN": SPELLED})
     assert [seen.rule for seen in find_secrets([("a", data)], wanted=wanted)] == [
         "the value of $SERVICE_TOKEN"
     ]
@@ -102,7 +102,7 @@ def test_a_value_is_found_however_it_is_spelled(data: bytes) -> None:
 
 
 def test_spellings_of_one_secret_are_redacted_alike() -> None:
-    redact = Redactor(Wanted({"SERVICE_TOKEN": SPELLED}))
+    redact = Redactor(SecretPatterns({"SERVICE_TOKEN": SPELLED}))
     assert redact(f"{SPELLED} {json.dumps(SPELLED)} {quote(SPELLED, safe='')}") == (
         '<redacted-1> "<redacted-1>" <redacted-1>'
     )
@@ -117,16 +117,16 @@ def test_spellings_of_one_secret_are_redacted_alike() -> None:
     ],
 )
 def test_redaction_keeps_the_form_of_a_value(value: dict[str, object], expected: object) -> None:
-    assert Redactor(Wanted({"SERVICE_TOKEN": SPELLED})).in_value(value) == expected
+    assert Redactor(SecretPatterns({"SERVICE_TOKEN": SPELLED})).in_value(value) == expected
 
 
 def test_a_text_that_is_valid_without_its_secret_is_written_as_one() -> None:
-    redact = Redactor(Wanted({}, patterns([r"\ud800secret"])))
+    redact = Redactor(SecretPatterns({}, patterns([r"\ud800secret"])))
     assert redact.in_value({"$str": list(map(ord, "a \ud800secret"))}) == "a <redacted-1>"
 
 
 def test_redaction_keeps_equality_visible_and_counts() -> None:
-    redact = Redactor(Wanted({"SERVICE_TOKEN": "correct horse battery"}, patterns([r"user-\d+"])))
+    redact = Redactor(SecretPatterns({"SERVICE_TOKEN": "correct horse battery"}, patterns([r"user-\d+"])))
     assert redact(f"a correct horse battery, user-17, {SHAPED[0]} and user-17") == (
         "a <redacted-1>, <redacted-3>, <redacted-2> and <redacted-3>"
     )
@@ -135,13 +135,13 @@ def test_redaction_keeps_equality_visible_and_counts() -> None:
 
 
 def test_redaction_takes_out_a_whole_private_key() -> None:
-    redact = Redactor(Wanted({}))
+    redact = Redactor(SecretPatterns({}))
     key = SHAPED[4] + "\nAAAA\n-----END OPENSSH " + "PRIVATE KEY-----"
     assert redact(f"before\n{key}\nafter") == "before\n<redacted-1>\nafter"
 
 
 def test_the_users_own_pattern_is_looked_for() -> None:
-    (seen,) = find_secrets([("a", b"x\nuser-17")], wanted=Wanted({}, patterns([r"user-\d+"])))
+    (seen,) = find_secrets([("a", b"x\nuser-17")], wanted=SecretPatterns({}, patterns([r"user-\d+"])))
     assert (seen.line, seen.rule) == (2, "a --redact-pattern")
 
 

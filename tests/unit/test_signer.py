@@ -13,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agentproof._signer import AgentKey, passphrase_from, signing_key
 from agentproof.errors import CannotDoError, TrustError
-from agentproof.signing import generate_key_file
+from agentproof.trust.agent import AgentKey, passphrase_from, signing_key
+from agentproof.trust.signing import generate_key_file
 from tests import forge
 
 TOOLS = all(shutil.which(tool) for tool in ("ssh-agent", "ssh-add"))

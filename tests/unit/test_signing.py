@@ -14,11 +14,11 @@ from securesystemslib.dsse import Envelope as TheirEnvelope
 from securesystemslib.signer._crypto_signer import CryptoSigner
 from securesystemslib.signer._key import SSlibKey
 
-from agentproof import signing
 from agentproof.errors import BundleError, TrustError, UsageError
-from agentproof.models._wire import encode
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import Statement, Uri, build_recorded_statement
+from agentproof.models.wire import encode
+from agentproof.trust import signing
 from tests import forge
 
 BUNDLE = forge.draft().seal()

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._checks._known import read_known
-from agentproof._zip import WheelFile
-from agentproof.errors import BundleError, UsageError
-from agentproof.models.manifest import LoadedModule, Target
-from agentproof.source import (
+from agentproof.bundle.zip import WheelFile
+from agentproof.check.lock_files import read_known
+from agentproof.check.source import (
     HeldWheel,
     KnownLock,
     Pin,
@@ -23,6 +21,8 @@ from agentproof.source import (
     read_wheel,
     same_version,
 )
+from agentproof.errors import BundleError, UsageError
+from agentproof.models.manifest import LoadedModule, Target
 from tests import forge
 
 NAME = forge.WHEEL_NAME

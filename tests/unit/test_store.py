@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _folder, store
-from agentproof._folder import read_folder
-from agentproof._limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_PATH_DEPTH
-from agentproof._zip import stored_zip
+from agentproof.bundle import folder, store
+from agentproof.bundle.folder import read_folder
+from agentproof.bundle.store import Bundle, from_zip_bytes, read_bundle, write_directory, zip_bytes
+from agentproof.bundle.zip import stored_zip
 from agentproof.errors import BundleError, CannotDoError, UsageError
-from agentproof.store import Bundle, from_zip_bytes, read_bundle, write_directory, zip_bytes
+from agentproof.limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_PATH_DEPTH
 from tests import forge
 
 BUNDLE = forge.draft().seal()
@@ -242,7 +242,7 @@ def test_a_short_name_that_windows_gives_to_another_file_is_refused(name: str) -
 
 
 def test_a_tilde_is_no_short_name_elsewhere() -> None:
-    assert all(_folder.is_safe_path(name) for name in ("a~", "~1/x", "case~1-old.py", "longername~1.json"))
+    assert all(folder.is_safe_path(name) for name in ("a~", "~1/x", "case~1-old.py", "longername~1.json"))
 
 
 def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_file_that_has_other_names_is_read_and_never_written_through(tmp_path:
     assert {path.name: path.read_bytes() for path in tmp_path.glob("elsewhere-*")} == before
 
 
-@pytest.mark.skipif(not _folder._IS_HELD, reason="this system has no way to read an open directory")
+@pytest.mark.skipif(not folder._IS_HELD, reason="this system has no way to read an open directory")
 def test_a_directory_that_is_exchanged_while_it_is_read_is_not_looked_into(tmp_path: Path) -> None:
     root = tmp_path / "b"
     write_directory(BUNDLE, root)
@@ -292,7 +292,7 @@ def test_a_directory_that_is_exchanged_while_it_is_read_is_not_looked_into(tmp_p
     assert found["traces/streamed.json"] == BUNDLE.members["traces/streamed.json"]
 
 
-@pytest.mark.skipif(not _folder._IS_HELD, reason="this system has no way to read an open directory")
+@pytest.mark.skipif(not folder._IS_HELD, reason="this system has no way to read an open directory")
 @pytest.mark.parametrize("what", ["traces", "pylock.toml"])
 def test_what_becomes_a_link_while_it_is_read_is_not_followed(what: str, tmp_path: Path) -> None:
     root = tmp_path / "b"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._subjects import find_all
+from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.compare.subjects import find_all
 from agentproof.errors import UsageError
-from agentproof.store import write_directory, zip_bytes
 from tests import forge
 
 

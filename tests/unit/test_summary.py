@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agentproof._checks._any import check_any
-from agentproof._comparison import Attempt, Series, pack
-from agentproof.check import Reader, check_bundle
+from agentproof.bundle.store import Bundle, zip_bytes
+from agentproof.check.any import check_any
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.diff.rows import Attempt, Series, pack
 from agentproof.models.comparison import Comparison
-from agentproof.report import summary
-from agentproof.report.summary import Entry, render_summary
-from agentproof.store import Bundle, zip_bytes
+from agentproof.render import summary
+from agentproof.render.summary import Entry, render_summary
 from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
 from tests.hostile import EVIL, hostile

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._environment import _pythons, _releases
-from agentproof._targets import parse_release, parse_target
+from agentproof.compare.targets import parse_release, parse_target
+from agentproof.environment import interpreters
+from agentproof.environment import releases as _releases
 from agentproof.errors import UsageError
 
 
@@ -57,7 +58,7 @@ def test_releases_come_in_order_with_what_is_to_be_known_of_them(
     monkeypatch.setenv("UV_DEFAULT_INDEX", tmp_path.as_uri())
     for name in ("UV_INDEX", "UV_FIND_LINKS", "UV_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    found = _releases.releases("openai_agents", interpreter=_pythons.find())
+    found = _releases.releases("openai_agents", interpreter=interpreters.find())
     assert [(str(each.version), each.yanked, each.fits) for each in found] == [
         ("0.1.0", None, True),
         ("0.2.0", "broken & gone", True),

@@ -8,18 +8,20 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from agentproof import _place, _render, _tested, compare, matrix
-from agentproof._align import compare_traces
-from agentproof._subjects import Subject, find_subjects
-from agentproof._targets import parse_target
-from agentproof.check import Reader, check_bundle
+from agentproof.check.bundle import Reader, check_bundle
+from agentproof.compare import comparison, matrix
+from agentproof.compare.subjects import Subject, find_subjects
+from agentproof.compare.targets import parse_target
+from agentproof.diff.align import compare_traces
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.trace import Trace
-from agentproof.report._groups import Attached, grouped
-from agentproof.report._story import tell
-from agentproof.report._tests import command, excerpt, needed
-from agentproof.report.html import render_page
-from agentproof.report.markdown import render_issue
+from agentproof.record import output, test_results
+from agentproof.render import console
+from agentproof.render.groups import Attachment, grouped
+from agentproof.render.html import render_page
+from agentproof.render.markdown import render_issue
+from agentproof.render.story import tell
+from agentproof.render.tests import command, excerpt, needed
 from tests import forge
 from tests.forge import Draft
 from tests.hostile import EVIL
@@ -111,7 +113,7 @@ def test_a_test_that_ends_otherwise_is_a_difference_of_its_own() -> None:
 
 
 def test_each_test_that_did_not_pass_is_told_with_its_first_line() -> None:
-    lines = list(_tested.told(traces_of(forge.draft_of_tests())))
+    lines = list(test_results.told(traces_of(forge.draft_of_tests())))
     assert lines == [
         "1 failed",
         f"failed   {forge.TEST_NAME}[100]: AssertionError at tests/test_pay.py:7: assert 'refused' == 'paid'",
@@ -122,7 +124,7 @@ def test_what_another_mode_ended_otherwise_is_told_with_the_mode() -> None:
     mixed = traces_of(forge.draft_of_tests(outcome="passed")) | {
         "streamed": traces_of(forge.draft_of_tests())["streamed"]
     }
-    first, second = _tested.told(mixed)
+    first, second = test_results.told(mixed)
     assert first == "1 passed"
     assert second.startswith("failed")
     assert second.endswith("(streamed)")
@@ -133,14 +135,14 @@ def test_a_test_that_never_ended_is_told() -> None:
     stopped.traces["as-written"]["events"].remove(stopped.event("test.ended"))
     events = stopped.traces["as-written"]["events"]
     stopped.traces["as-written"]["events"] = [{**event, "seq": n} for n, event in enumerate(events, start=1)]
-    assert list(_tested.told({"as-written": traces_of(stopped)["as-written"]})) == [
+    assert list(test_results.told({"as-written": traces_of(stopped)["as-written"]})) == [
         "1 did not end",
         f"no end   {forge.TEST_NAME}[100]",
     ]
 
 
 def test_a_script_is_told_without_a_word_on_tests() -> None:
-    assert list(_tested.told(traces_of(forge.draft()))) == []
+    assert list(test_results.told(traces_of(forge.draft()))) == []
 
 
 def test_the_verdict_names_what_of_the_sdk_was_changed() -> None:
@@ -151,7 +153,7 @@ def test_the_verdict_names_what_of_the_sdk_was_changed() -> None:
     }
     checked = check_bundle(changing.judged().seal(), reader=READER)
     assert checked.manifest is not None
-    lines = "\n".join(_render.render_judgement(checked.manifest, traces=checked.traces))
+    lines = "\n".join(console.render_judgement(checked.manifest, traces=checked.traces))
     assert "replaced agents.run.Runner.run, set _x at tests/test_pay.py:7" in lines
 
 
@@ -199,7 +201,7 @@ def test_why_no_test_could_begin_is_an_error_of_its_own(  # noqa: PLR0917  (pyte
 ) -> None:
     (tmp_path / "t.py").write_text("def test_pays(): ...\nclass TestB:\n    def test_z(self): ...\n")
     events = [{"kind": "script.started"}, {"kind": "tests.refused", "why": why, "detail": detail}]
-    error = _tested.refusal(events, root=tmp_path, tests=tests)
+    error = test_results.refusal(events, root=tmp_path, tests=tests)
     assert isinstance(error, kind)
     assert message in str(error)
     if hint is not None:
@@ -207,7 +209,7 @@ def test_why_no_test_could_begin_is_an_error_of_its_own(  # noqa: PLR0917  (pyte
 
 
 def test_a_recording_in_which_tests_began_is_not_refused(tmp_path: Path) -> None:
-    assert _tested.refusal([{"kind": "test.started"}], root=tmp_path, tests=["t.py"]) is None
+    assert test_results.refusal([{"kind": "test.started"}], root=tmp_path, tests=["t.py"]) is None
 
 
 @pytest.mark.parametrize(
@@ -220,20 +222,20 @@ def test_a_recording_in_which_tests_began_is_not_refused(tmp_path: Path) -> None
     ],
 )
 def test_a_bundle_of_tests_is_named_after_them(tests: list[str], name: str) -> None:
-    assert _place.case_name(None, Path("x.py"), root=Path("r"), tests=tests) == name
-    assert _place.case_name("A title", Path("x.py"), root=Path("r"), tests=tests) == "a-title"
+    assert output.case_name(None, Path("x.py"), root=Path("r"), tests=tests) == name
+    assert output.case_name("A title", Path("x.py"), root=Path("r"), tests=tests) == "a-title"
 
 
 def test_a_long_name_is_cut_and_still_its_own() -> None:
-    names = {_place.tests_name([f"tests/test_x.py::test_{'long' * 30}[{number}]"]) for number in range(3)}
+    names = {output.tests_name([f"tests/test_x.py::test_{'long' * 30}[{number}]"]) for number in range(3)}
     assert len(names) == 3
     assert {len(name) for name in names} == {60}
 
 
 def test_a_directory_s_bundle_is_named_after_the_directory(tmp_path: Path) -> None:
     root = tmp_path / "My App"
-    assert _place.case_name(None, root / "__main__.py", root=root) == "my-app"
-    assert _place.case_name(None, root / "bin" / "tool.py", root=root) == "my-app-tool"
+    assert output.case_name(None, root / "__main__.py", root=root) == "my-app"
+    assert output.case_name(None, root / "bin" / "tool.py", root=root) == "my-app-tool"
 
 
 # Reports
@@ -313,10 +315,10 @@ def test_names_and_messages_of_tests_stay_text() -> None:
     ]
     assert kinds[0] == kinds[1]
     elements = [
-        set(re.findall(r"<[a-z]+", render_page(grouped([Attached(story, "x.zip")])))) for story in stories
+        set(re.findall(r"<[a-z]+", render_page(grouped([Attachment(story, "x.zip")])))) for story in stories
     ]
     assert elements[0] == elements[1]
-    shown = [*_render.render_judgement(stories[1].manifest, traces=traces_of(evil))]
+    shown = [*console.render_judgement(stories[1].manifest, traces=traces_of(evil))]
     assert all(letter.isprintable() or letter in "\x1b\n" for line in shown for letter in line)
     assert "\x1b[31m\r" not in "".join(shown)
 
@@ -333,16 +335,16 @@ def test_a_node_id_is_a_reproduction_to_compare_and_further_ones_belong_to_it(
     (subject,) = find_subjects(Path("test_x.py::test_a[x/y]"), ("test_x.py::test_b",))
     assert subject.name == "test_x.py::test_a[x/y] and 1 more"
     assert (subject.root, subject.tests) == (tmp_path, ("test_x.py::test_a[x/y]", "test_x.py::test_b"))
-    options = compare.Options(extra=("pytest",))
-    with compare.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
+    options = comparison.Options(extra=("pytest",))
+    with comparison.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
         assert (request.script, request.root) == (tmp_path / "test_x.py", tmp_path)
         assert (request.tests, request.extra) == (subject.tests, ("pytest",))
 
 
 def test_a_bundle_of_tests_is_recorded_again_with_what_it_was_recorded_with() -> None:
     subject = Subject("bundle", bundle=forge.draft_of_tests().seal())
-    options = compare.Options(extra=("pytest-asyncio", "pytest"))
-    with compare.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
+    options = comparison.Options(extra=("pytest-asyncio", "pytest"))
+    with comparison.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
         assert request.tests == (forge.TEST_NAME,)
         assert request.extra == ("pytest", "pytest-asyncio")
         assert request.root is not None
@@ -356,7 +358,7 @@ def test_a_matrix_hands_out_tests_with_what_they_need(tmp_path: Path) -> None:
     (script,) = find_subjects(tmp_path / "test_x.py")
     bundle = Subject("bundle", bundle=forge.draft_of_tests().seal())
     targets = [parse_target("0.20.0")]
-    options = compare.Options(extra=("pytest>=8",))
+    options = comparison.Options(extra=("pytest>=8",))
     jobs = matrix.jobs_of([bundle, script], targets, (None,), options=options, story=Silence())
     assert [(job.row, job.entry, job.tests, job.options.extra, sorted(job.files)) for job in jobs] == [
         ("bundle", "tests/test_pay.py", (forge.TEST_NAME,), ("pytest", "pytest>=8"), ["tests/test_pay.py"]),

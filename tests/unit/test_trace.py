@@ -5,9 +5,9 @@ from typing import Any, get_args
 import pytest
 
 from agentproof.models._core import Limits, fields_of
-from agentproof.models._wire import Sha256
 from agentproof.models.events import AnyEvent, Event
 from agentproof.models.trace import Trace
+from agentproof.models.wire import Sha256
 
 KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
 _PATTERN = next(each.pattern for each in get_args(Sha256) if isinstance(each, Limits))

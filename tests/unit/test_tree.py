@@ -1,6 +1,6 @@
 """Git's ids, recomputed."""
 
-from agentproof._tree import EXECUTABLE, FILE, Blob, object_id, tree_id
+from agentproof.bundle.git_objects import EXECUTABLE, FILE, Blob, object_id, tree_id
 
 SHA1 = "0" * 40
 SHA256 = "0" * 64

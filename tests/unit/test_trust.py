@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from agentproof.errors import TrustError, UsageError
-from agentproof.trust import Trust, parse_trust, read_revoked, read_trust
+from agentproof.trust.allowed_signers import Trust, parse_trust, read_revoked, read_trust
 from tests import forge
 
 KEY = forge.REPORTER.public

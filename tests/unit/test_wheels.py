@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from agentproof import _seal
-from agentproof._environment import _wheelfile
-from agentproof._environment._wheelfile import check_contents, read_wheel
-from agentproof._environment._wheels import Provenance, WheelStore, cache_root
+from agentproof.environment import wheelfile
+from agentproof.environment.wheel_store import Provenance, WheelStore, cache_root
+from agentproof.environment.wheelfile import check_contents, read_wheel
 from agentproof.errors import CannotDoError, UsageError
+from agentproof.trust import seal as _seal
 from tests.wheels import make_wheel
 
 INDEX = Provenance(origin="index", project="demo")
@@ -214,7 +214,7 @@ def test_an_archive_that_is_encrypted_or_unpacks_to_too_much_is_refused(
     encrypted[start + 8] |= 1  # the flags of the first member in the central directory
     with pytest.raises(UsageError, match="encrypted"):
         read_wheel(bytes(encrypted), name)
-    monkeypatch.setattr(_wheelfile, "_MAX_UNPACKED_BYTES", 10)
+    monkeypatch.setattr(wheelfile, "_MAX_UNPACKED_BYTES", 10)
     with pytest.raises(UsageError, match="bytes unpacked"):
         read_wheel(data, name)
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentproof.errors import FormatError
-from agentproof.models._wire import decode, encode
 from agentproof.models.events import Event
 from agentproof.models.manifest import Member
 from agentproof.models.trace import Trace
+from agentproof.models.wire import decode, encode
 
 MEMBER = Member(path="traces/as-written.json", sha256="0" * 64, size=3)
 RAW = MEMBER.to_bytes()

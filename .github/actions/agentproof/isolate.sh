@@ -6,7 +6,7 @@ source "${BASH_SOURCE[0]%/*}/steps.sh"
 probe=(
   "$AGENTPROOF_HOME/venv/bin/python" -c
   'import sys
-from agentproof._isolation._levels import choose
+from agentproof.isolation.levels import choose
 print("isolation:", choose(sys.argv[1]).level)'
   "$ISOLATION"
 )

@@ -17,9 +17,9 @@ from ...errors import FormatError, UsageError
 from ...models._core import fields_of
 from ...models.trace import Mode
 from ...models.values import from_state
-from .._evidence import Evidence
+from ..trace.evidence import Evidence
 from . import final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at
-from ._kind import Arguments, AuthoredClaim, AuthoredKind
+from .kind import Arguments, AuthoredClaim, AuthoredKind
 
 AUTHORED: Mapping[str, AuthoredKind] = MappingProxyType(
     {

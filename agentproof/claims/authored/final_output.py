@@ -12,12 +12,12 @@ From: the author of the reproduction.
 
 from typing import Any
 
-from ...models._wire import Text, encode
 from ...models.manifest import Finding
 from ...models.values import Value
-from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from ._kind import Arguments, Number, last_or_chosen
+from ...models.wire import Text, encode
+from ..trace.evidence import Evidence
+from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding
+from .kind import Arguments, Number, last_or_chosen
 
 NAME = "final-output"
 VERSION = 2

@@ -9,12 +9,12 @@ Not observed: the label was never reached.
 From: the author of the reproduction.
 """
 
-from ...models._wire import Text
 from ...models.events import ProbeChecked
 from ...models.manifest import Finding
-from .._evidence import Evidence, View
-from .._outcome import Outcome, Scope, make_finding, outcome
-from ._kind import Arguments
+from ...models.wire import Text
+from ..trace.evidence import Evidence, View
+from ..trace.outcome import Outcome, Scope, make_finding, outcome
+from .kind import Arguments
 
 NAME = "probe-check"
 VERSION = 1

@@ -12,13 +12,13 @@ From: the author of the reproduction.
 
 from typing import Literal
 
-from ...models._wire import Text
 from ...models.events import Failure
 from ...models.manifest import Finding
-from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from .._runs import Run
-from ._kind import Arguments, Number, last_or_chosen
+from ...models.wire import Text
+from ..trace.evidence import Evidence
+from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding
+from ..trace.runs import Run
+from .kind import Arguments, Number, last_or_chosen
 
 NAME = "run-ended"
 VERSION = 2

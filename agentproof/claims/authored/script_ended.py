@@ -14,12 +14,12 @@ From: the author of the reproduction.
 
 from typing import Literal
 
-from ...models._wire import Text
 from ...models.events import ScriptEnded
 from ...models.manifest import Finding
-from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from ._kind import Arguments
+from ...models.wire import Text
+from ..trace.evidence import Evidence
+from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding
+from .kind import Arguments
 from .run_ended import is_class
 
 NAME = "script-ended"

@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Annotated
 
 from ...models._core import Limits
-from ...models._wire import Text
 from ...models.events import ToolStarted
 from ...models.manifest import Finding
-from .._evidence import Evidence
-from .._outcome import Outcome, Scope, make_finding, outcome
-from ._kind import Arguments, Number, chosen
+from ...models.wire import Text
+from ..trace.evidence import Evidence
+from ..trace.outcome import Outcome, Scope, make_finding, outcome
+from .kind import Arguments, Number, chosen
 
 NAME = "tool-order"
 VERSION = 2

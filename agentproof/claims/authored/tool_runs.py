@@ -10,11 +10,11 @@ Not observed: the script ran no agent, or not as many runs.
 From: the author of the reproduction.
 """
 
-from ...models._wire import Count, Text
 from ...models.manifest import Finding
-from .._evidence import Evidence
-from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding
-from ._kind import Arguments, Number, chosen
+from ...models.wire import Count, Text
+from ..trace.evidence import Evidence
+from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding
+from .kind import Arguments, Number, chosen
 
 NAME = "tool-runs"
 VERSION = 2

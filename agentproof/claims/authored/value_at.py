@@ -19,15 +19,15 @@ From: the author of the reproduction.
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ...models._wire import Count, Text, encode
 from ...models.diff import Absent
 from ...models.events import Event, ModelCalled, ProbeObserved, RunEnded
 from ...models.manifest import Finding
 from ...models.values import Value, from_state
-from .._evidence import Evidence, View
-from .._outcome import NOT_OBSERVED, Outcome, Scope, make_finding, short
-from .._states import StateLine
-from ._kind import Arguments, Number, chosen, resolve
+from ...models.wire import Count, Text, encode
+from ..trace.evidence import Evidence, View
+from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding, short
+from ..trace.states import StateLine
+from .kind import Arguments, Number, chosen, resolve
 
 NAME = "value-at"
 VERSION = 2

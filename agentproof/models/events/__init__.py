@@ -4,7 +4,7 @@ A new kind is a new class in one of these modules and a new name in `AnyEvent`; 
 the kinds that the evidence projection reads stay as they are.
 """
 
-from ._base import Event, Failure, Label
+from .base import Event, Failure, Label
 from .hooks import GuardrailRan, HandoffMade, HookCalled
 from .probe import ProbeChecked, ProbeObserved
 from .runs import (

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Event, Failure, Text, Value
+from .base import Event, Failure, Text, Value
 
 
 class HookCalled(Event):

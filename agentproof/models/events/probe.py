@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Event, Text, Value
+from .base import Event, Text, Value
 from .script import Frame
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import ClassName, Count, Event, Failure, Label, StateDigest, Text, Value, Wire
+from .base import ClassName, Count, Event, Failure, Label, StateDigest, Text, Value, Wire
 from .states import Moment
 
 

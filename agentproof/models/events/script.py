@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Count, Event, Failure, Label, Text, Value, Wire
+from .base import Count, Event, Failure, Label, Text, Value, Wire
 
 
 class ScriptStarted(Event):

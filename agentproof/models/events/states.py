@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Event, Failure, Label, StateDigest, Text, Value
+from .base import Event, Failure, Label, StateDigest, Text, Value
 
 Moment = Literal["decision", "restore", "run_start", "run_end", "exit", "body"]
 """When all live states are looked at (`restore`: also when a state's JSON is taken). `body` (the return

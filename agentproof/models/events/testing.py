@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Event, Failure, Text
+from .base import Event, Failure, Text
 from .script import Frame, RaisedIn
 
 

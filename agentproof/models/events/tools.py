@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import ClassName, Event, Failure, Label, Text, Value
+from .base import ClassName, Event, Failure, Label, Text, Value
 
 
 class ToolStarted(Event):

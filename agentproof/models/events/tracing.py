@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ._base import Event, Label, Text, Value
+from .base import Event, Label, Text, Value
 
 
 class SpanEnded(Event):

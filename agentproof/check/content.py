@@ -1,0 +1,293 @@
+"""Steps 4 to 6 of `check`: the environment, the target wheel, and what the traces give."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..bundle.store import MANIFEST, Bundle, sha256, short
+from ..claims import INVARIANTS, AuthoredClaim, read_claims
+from ..errors import BundleError, CannotDoError, UsageError
+from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
+from ..models.diff import Absent, diff
+from ..models.events import ScriptStarted
+from ..models.header import Header, read_header
+from ..models.manifest import ClaimResult, Judgement, Manifest, Target
+from ..models.report import Difference
+from ..models.trace import Mode, Trace
+from ..models.wire import compact
+from .members import require
+from .memo import Memo
+from .source import Wheel, normalise, read_wheel, same_version
+
+if TYPE_CHECKING:
+    from .trees import TreeComparison
+
+_HEADERS: Memo[Header] = Memo(limit=MAX_KEPT_BYTES)
+_PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
+
+
+def check_environment(manifest: Manifest) -> None:
+    """The environment's own shape: sorted, each wheel named as its package, the target among them."""
+    environment, target = manifest.environment, manifest.target
+    require(_PYTHON.fullmatch(environment.python.version) is not None, "environment.python.version")
+    names = [package.name for package in environment.packages]
+    require(names == sorted(set(names)), "environment.packages are not sorted by name, each once")
+    for package in environment.packages:
+        name, _, rest = package.wheel.partition("-")
+        version = rest.partition("-")[0]
+        require(
+            normalise(package.name) == package.name
+            and normalise(name) == package.name
+            and same_version(version, package.version),
+            f"{package.wheel} is not named for {package.name} {package.version}",
+            reason="other_lock",
+        )
+    locked = [package for package in environment.packages if package.name == target.name]
+    same = [
+        (package.version, package.wheel, package.sha256, package.size)
+        == (target.version, target.wheel, target.sha256, target.size)
+        for package in locked
+    ]
+    require(same == [True], "the target is not one of the environment's packages", reason="other_lock")
+    origin = target.origin
+    from_git = origin.kind == "checkout"
+    require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
+    require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+
+
+def read_target(data: bytes, target: Target) -> Wheel:
+    """The target wheel, held to its RECORD and to the manifest's name, version and digest."""
+    if sha256(data) != target.sha256:
+        raise BundleError("other_wheel", "not the target's SHA-256", path=target.wheel)
+    wheel = read_wheel(data, target.wheel)
+    if wheel.name != target.name or wheel.version != target.version:
+        text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {target.name} {target.version}"
+        raise BundleError("other_wheel", text, path=target.wheel)
+    return wheel
+
+
+def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
+    """The authored files of the case that holds the bundle at `path`, in a repository store."""
+    case = path.absolute().parent
+    if not path.is_dir() or not (case.parent / "wheels").is_dir():
+        return None
+    if case.name == "bundles" and (case.parent / MANIFEST).is_file():
+        return None  # an unpacked comparison, whose recordings have no author beside them
+
+    def read(name: str) -> bytes | None:
+        # A file of that name that cannot be the recorded one is a difference too, not an error.
+        place = case / name
+        try:
+            return place.read_bytes() if place.is_file() else None
+        except OSError as error:
+            raise CannotDoError(f"{place}: {error.strerror}") from error
+
+    return read
+
+
+def compare_authored(
+    manifest: Manifest, bundle: Bundle, authored: Callable[[str], bytes | None] | None
+) -> Iterator[Difference]:
+    """The reproduction's files that are not those that the reader holds beside the bundle."""
+    if authored is None:
+        return
+    for path in manifest.reproduction.files:
+        mine = authored(path)
+        if mine is not None and mine != bundle.members[path]:
+            yield Difference(
+                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=sha256(mine)
+            )
+        elif mine is None and path == manifest.reproduction.entry:
+            yield Difference(
+                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours="absent"
+            )
+
+
+def tree_difference(manifest: Manifest, found: "TreeComparison") -> Difference:
+    """What differs between the wheel and a tree of the reader's."""
+    listed = ", ".join(found.differing[:20]) + (" …" if len(found.differing) > 20 else "")
+    yours = f"{len(found.differing)} files differ: {listed}"
+    if not found.same and all(each.endswith(" (only in the wheel)") for each in found.differing):
+        yours = f"holds none of its files: does {manifest.target.name} lie there?"
+    return Difference(
+        what=f"files of {manifest.target.wheel} against {found.label}"[:4096],
+        bundle=f"{manifest.target.name} {manifest.target.version}, {manifest.target.sha256}",
+        yours=yours[:4096],
+    )
+
+
+def name_tree(manifest: Manifest, found: "TreeComparison") -> str:
+    """How far a tree of the reader's is identified with the wheel."""
+    text = f"{found.same} files of the wheel are those of {found.label}"
+    if found.built:
+        text += f" ({found.built} more were made by the build)"
+    if found.commit is not None:
+        text += f", commit {found.commit[:12]}"
+        stated = manifest.target.origin.commit
+        if stated is not None and stated != found.commit:
+            text += f" (the recorder says {stated[:12]}, whose files are then the same)"
+    return text
+
+
+def check_traces(manifest: Manifest, traces: Mapping[Mode, Trace]) -> None:
+    """Each trace is of this reproduction."""
+    script = manifest.reproduction
+    for mode, trace in traces.items():
+        starts = [event for event in trace.events if isinstance(event, ScriptStarted)]
+        about = [(event.entry, event.arguments, event.tests) for event in starts]
+        wanted = [(script.entry, script.arguments, script.tests)]
+        if about != wanted or trace.events[0] is not starts[0]:
+            text = "it is not one run of the manifest's entry with its arguments or tests"
+            raise BundleError("other_run", text, path=f"traces/{mode}.json")
+
+
+def check_states(manifest: Manifest, traces: Iterable[Trace], states: Mapping[str, Any]) -> None:
+    """The states are exactly those that the traces refer to, and are not referred to without end.
+
+    Any: a state's JSON.
+    """
+    often = Counter(digest for trace in traces for digest in trace.references())
+    referred = often.keys()
+    for digest in sorted(referred - states.keys()):
+        raise BundleError("missing", "a trace refers to it", path=f"states/{digest}.json")
+    for digest in sorted(states.keys() - referred):
+        raise BundleError("unlisted", "no trace refers to it", path=f"states/{digest}.json")
+    sizes = {member.path: member.size for member in manifest.members}
+    if sum(count * sizes[f"states/{digest}.json"] for digest, count in often.items()) > MAX_REFERRED_BYTES:
+        text = f"its events refer to more than {MAX_REFERRED_BYTES} bytes of states"
+        raise BundleError("too_large", text, path=MANIFEST)
+
+
+def check_conduct(manifest: Manifest, bundle: Bundle) -> None:
+    """The places where the script uses private names are lines of its files."""
+    conduct = manifest.conduct
+    for place in (*conduct.private_writes, *conduct.private_reads):
+        require(
+            place.file in manifest.reproduction.files, f"conduct names {place.file}, which is no file of it"
+        )
+        lines = bundle.members[place.file].count(b"\n") + 1
+        require(
+            0 < place.line <= lines, f"conduct names line {place.line} of {place.file}, which has {lines}"
+        )
+
+
+def check_header(manifest: Manifest, bundle: Bundle) -> Header:
+    """The reproduction's header, whose title and reference are the manifest's."""
+    script = manifest.reproduction
+    try:
+        source = bundle.members[script.entry]
+        digest = next(member.sha256 for member in manifest.members if member.path == script.entry)
+        header = _HEADERS.get(digest, len(source), lambda: read_header(source, path=script.entry))
+    except UsageError as error:
+        raise BundleError("bad_header", error.message) from error
+    if (header.title, header.reference) != (script.title, script.reference):
+        raise BundleError("other_header", "title or reference is not that of the header", path=script.entry)
+    return header
+
+
+def authored_in(
+    manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
+) -> tuple[AuthoredClaim, ...]:
+    """The claims that the reproduction's header authors."""
+    try:
+        return read_claims(header.claims, modes=traces, path=manifest.reproduction.entry)
+    except UsageError as error:
+        raise BundleError("bad_header", error.message) from error
+
+
+def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ...]:
+    """What this tool would judge beyond the manifest's claims.
+
+    That may only be invariants that another version of agentproof did not know: the author's own
+    claims are all there and no others, and a recorder of this version knew what this version knows.
+    """
+
+    def authored(claims: Iterable[ClaimResult]) -> list[tuple[object, ...]]:
+        mine = [claim for claim in claims if claim.kind not in INVARIANTS]
+        return [(claim.id, claim.kind, claim.mode, claim.arguments) for claim in mine]
+
+    recorded = manifest.judgement.claims
+    if authored(recorded) != authored(everything.claims):
+        text = "its authored claims are not those of the reproduction's header and checks"
+        raise BundleError("other_claims", text, path=MANIFEST)
+    known = {(claim.kind, claim.mode) for claim in recorded}
+    beyond = tuple(claim for claim in everything.claims if (claim.kind, claim.mode) not in known)
+    if manifest.recorder.agentproof == __version__:
+        names = ", ".join(f"{claim.kind} ({claim.mode})" for claim in beyond) or "them in another order"
+        text = f"agentproof {__version__} judges {names}; the manifest does not"
+        raise BundleError("claims_left_out", text, path=MANIFEST)
+    return beyond
+
+
+def values_in(judgement: Judgement) -> bytes:
+    """The values in it, by their bytes, since Python has 1 == True == 1.0: what is equal may differ there."""
+    values = [(finding.before, finding.after) for claim in judgement.claims for finding in claim.because]
+    return compact([values, [claim.arguments for claim in judgement.claims if claim.arguments is not None]])
+
+
+def check_judgement(recorded: Judgement, recomputed: Judgement) -> None:
+    """The recorded judgement is the recomputed one."""
+    if recorded == recomputed and values_in(recorded) == values_in(recomputed):
+        return
+    if recorded.verdict != recomputed.verdict:
+        text = f"the traces give {recomputed.verdict!r}, the manifest says {recorded.verdict!r}"
+        raise BundleError("other_verdict", text, path=MANIFEST)
+    change = next(diff(recomputed.to_shape(), recorded.to_shape()), None)
+    where = change.pointer if change else ""
+    sides = (
+        " ".join(
+            f"{label} {'nothing' if isinstance(side, Absent) else str(side)[:200]!r};"
+            for label, side in (("the traces give", change.before), ("the manifest says", change.after))
+        )
+        if change
+        else ""
+    )
+    raise BundleError("other_claims", f"judgement{where}: {sides}", path=MANIFEST)
+
+
+def count_claims(claims: Iterable[ClaimResult]) -> str:
+    """How many claims came to what, each kind of claim counted once."""
+    worst: dict[str, str] = {}
+    order = ("not_observed", "holds", "violated")
+    for claim in claims:
+        held = worst.get(claim.id, "not_observed")
+        worst[claim.id] = max(held, claim.status, key=order.index)
+    counts = Counter(worst.values())
+    words = {"violated": "violated", "holds": "hold", "not_observed": "not observed"}
+    if counts["holds"] == 1:
+        words["holds"] = "holds"
+    return (
+        ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+        or "no claims"
+    )
+
+
+def stated(manifest: Manifest) -> tuple[str, ...]:
+    """What rests on the recorder's word alone, in sentences."""
+    environment, target = manifest.environment, manifest.target
+    platform = environment.platform
+    lines = [
+        f"ran on CPython {environment.python.version}, {platform.system} {platform.machine}",
+        f"{environment.installed_files} installed files matched their wheels",
+        f"isolation: network {manifest.isolation.network}, files {manifest.isolation.files}",
+        f"recorder: agentproof {manifest.recorder.agentproof}, {short(manifest.recorder.sha256)}",
+        f"{len(manifest.loaded)} modules were loaded, and no other file of the target was",
+    ]
+    if environment.as_of is not None:
+        lines.append(f"dependencies were resolved as of {environment.as_of}")
+    if target.origin.kind == "checkout":
+        dirty = " with changes" if target.origin.dirty else ""
+        lines.append(f"the wheel was built from commit {target.origin.commit}{dirty}")
+    else:
+        lines.append(f"the wheel came from {'an index' if target.origin.kind == 'index' else 'a file'}")
+    lines += [f"{each.mode}: {each.repeats} repeats, {each.agreement}" for each in manifest.recordings]
+    conduct = manifest.conduct
+    touched = len(conduct.changed) + len(conduct.private_writes)
+    lines.append(f"the script changed {touched} things of the SDK" + (", allowed" if conduct.allowed else ""))
+    lines += [f"not captured: {gap.what} ({gap.why})" for gap in manifest.coverage]
+    if manifest.redactions:
+        lines.append(f"{manifest.redactions} values were redacted")
+    return tuple(line[:4096] for line in lines)

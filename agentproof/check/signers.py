@@ -1,0 +1,157 @@
+"""Step 3 of `check`: attestations, what they must say, and who made them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..bundle.store import ATTESTATIONS, Bundle
+from ..errors import BundleError
+from ..models.diff import diff
+from ..models.manifest import Manifest
+from ..models.report import Signer
+from ..models.statement import (
+    ROLES,
+    Replay,
+    Role,
+    Statement,
+    build_endorsed_statement,
+    build_recorded_statement,
+    build_replayed_statement,
+)
+from ..trust.allowed_signers import Trust
+from ..trust.signing import PublicKey, attestation_name, verify_envelope
+from .members import at
+from .reporting import Outcome
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """An attestation whose signature is good."""
+
+    path: str
+    role: Role
+    key: PublicKey
+    statement: Statement
+    payload: bytes
+
+
+def parse_attestations(bundle: Bundle) -> list[Attestation]:
+    """The attestations, each one good signature in its one encoding under its own name."""
+    return [_parse_attestation(name, raw) for name, raw in sorted(bundle.attestations.items())]
+
+
+def _parse_attestation(name: str, raw: bytes) -> Attestation:
+    path = ATTESTATIONS + name
+    with at(path):
+        key, payload = verify_envelope(raw, path=path)
+        statement = Statement.from_bytes(payload)
+    role = ROLES.get(statement.predicateType)
+    if role is None:
+        raise BundleError("unknown_role", f"predicateType {statement.predicateType!r}", path=path)
+    if name != attestation_name(role, key):
+        raise BundleError("other_name", f"it belongs under {attestation_name(role, key)}", path=path)
+    return Attestation(path, role, key, statement, payload)
+
+
+def check_statement(attestation: Attestation, manifest: Manifest, bundle_id: str) -> None:
+    """The statement is the one that this manifest gives for its role, byte for byte."""
+    match attestation.role:
+        case "recorded":
+            expected = build_recorded_statement(manifest, bundle_id=bundle_id)
+        case "endorsed":
+            expected = build_endorsed_statement(manifest, bundle_id=bundle_id)
+        case "replayed":
+            with at(attestation.path):
+                replay = Replay.from_shape(attestation.statement.predicate)
+            expected = build_replayed_statement(
+                manifest,
+                bundle_id=bundle_id,
+                time=replay.timeCreated,
+                python=replay.python,
+                platform=replay.platform,
+                lock=replay.lock,
+                isolation=replay.isolation,
+                recorder=replay.recorder,
+            )
+    if attestation.payload != expected:
+        wanted = Statement.from_bytes(expected).to_shape()
+        change = next(diff(wanted, attestation.statement.to_shape()), None)
+        where = change.pointer if change else "its encoding"
+        raise BundleError("other_statement", f"signed about something else ({where})", path=attestation.path)
+
+
+def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer:
+    """What the reader's trust says about who made an attestation."""
+    judged = trust.judge(attestation.key, attestation.role, at)
+    return Signer(
+        role=attestation.role,
+        key=attestation.key.line,
+        fingerprint=attestation.key.fingerprint,
+        principals=judged.principals,
+        detail=judged.reason,
+    )
+
+
+def judge_signature(signers: Iterable[Signer], trust: Trust) -> Outcome:
+    """What good signatures of these signers come to for this reader."""
+    made = list(signers)
+    trusted = [signer for signer in made if signer.principals]
+    if trusted:
+        return "passed", None, name_signers(trusted)
+    if trust.given or any(signer.detail == "revoked" for signer in made):
+        return "failed", "untrusted", name_signers(made)
+    who = ", ".join(signer.fingerprint for signer in made)
+    return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
+
+
+def count_distinct(signers: Iterable[Signer]) -> int:
+    """How many signers there are when no key and no person counts twice.
+
+    The names of one line, and lines that share a name, are one person. A key may be known as several
+    people and a person may hold several keys, so this is a matching: as many pairs as can be chosen
+    without using either side again (Kuhn's algorithm).
+    """
+    made = list(signers)
+    person = _people(principals for signer in made for principals in signer.principals)
+    names = {signer.key: tuple(person[each] for each in signer.principals) for signer in made}
+    taken: dict[str, str] = {}
+
+    def place(key: str, tried: set[str]) -> bool:
+        for name in names[key]:
+            if name in tried:
+                continue
+            tried.add(name)
+            if name not in taken or place(taken[name], tried):
+                taken[name] = key
+                return True
+        return False
+
+    return sum(place(key, set()) for key in names)
+
+
+def _people(principals: Iterable[str]) -> dict[str, str]:
+    """For each line's principals the one name that stands for everybody who shares a name with them."""
+    head: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while head[name] != name:
+            name = head[name]
+        return name
+
+    lines = list(principals)
+    for line in lines:
+        names = line.split(",")
+        for name in names:
+            head.setdefault(name, name)
+            head[first(name)] = first(names[0])
+    return {line: first(line.split(",")[0]) for line in lines}
+
+
+def name_signers(signers: Iterable[Signer]) -> str:
+    """The signers in one line for people."""
+    lines = []
+    for signer in signers:
+        who = " and ".join(signer.principals) or "somebody"
+        role = "" if signer.role == "recorded" else f"{signer.role} by "
+        lines.append(f"{role}{who} (ed25519 {signer.fingerprint}), {signer.detail}")
+    return "; ".join(lines)

@@ -1,0 +1,287 @@
+"""From traces and states to a verdict: pure, and the same for record, replay and check.
+
+Rules:
+1. Each claim is evaluated by its own kind; one whose kind needs a part of the recording that failed,
+   or that this recording could not capture, is `not_observed`.
+2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
+   clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
+   That the script completed is not enough to hold: it says nothing of the SDK by itself. A script that
+   ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
+   variation does not suit it: so it is neither a violation nor passed over.
+3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
+   stream, does not make the verdict `violated` by itself.
+4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
+   the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
+5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic_core import ValidationError
+
+from ..errors import BundleError, FormatError
+from ..models.events import ModelCalled, NetworkRefused, SdkImported
+from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
+from ..models.trace import Mode, Trace
+from ..models.values import Value
+from ..models.wire import Sha256, first_problem
+from . import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in
+from .authored import needs_of, parse_arguments, script_ended
+from .rules import script_completed
+
+REASONS: Mapping[str, str] = {
+    "nothing_observed": "no claim had anything to judge",
+    "no_run": "the script never ran an agent",
+    "sdk_not_imported": "the script never imported the SDK",
+    "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
+    "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
+    "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation "
+    "of it) it did not: what holds, holds as written alone",
+    "repeats_differ": "two recordings of the same script differ",
+    "sdk_changed": "the script changed the SDK; --allow-sdk-changes judges it all the same",
+    "needs_namespace": "the script needs loopback network, which this machine's isolation does not give",
+    "recorder_failed": "the recorder failed at a part that the claims need",
+    "not_captured": "this recording could not capture a part that the claims need",
+}
+"""Why a verdict is inconclusive, by code."""
+
+ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+ClaimMode = Literal["as-written", "streamed", "both"]
+
+
+@dataclass(frozen=True)
+class ClaimRequest:
+    """One claim to evaluate."""
+
+    id: str
+    kind: str
+    version: int
+    mode: ClaimMode
+    arguments: Value | None = None
+
+
+def judge(
+    *,
+    traces: Mapping[Mode, Trace],
+    state: Callable[[Sha256], Any],  # Any: a state's JSON
+    recordings: tuple[Recording, ...],
+    conduct: Conduct,
+    isolation: Isolation,
+    coverage: tuple[Gap, ...] = (),
+    authored: tuple[AuthoredClaim, ...] = (),
+    claims: tuple[ClaimRequest, ...] | None = None,
+) -> Judgement:
+    """Evaluate claims and conclude.
+
+    A recording asks for every invariant, the `authored` claims of the header (see
+    `claims.read_claims`), and the checks that the script made. A check of a bundle asks for exactly
+    the `claims` that the manifest lists (see `asked_in`).
+
+    Raises:
+        BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
+            that are not of the kind's shape.
+    """
+    evidence = Evidence.of(traces, state)
+    if claims is None:
+        written = (*authored, *checks_in(evidence))
+        asked = (
+            *invariants(traces),
+            *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
+        )
+    else:
+        asked = claims
+    missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
+    results: list[ClaimResult] = []
+    blind: set[str] = set()
+    for claim in asked:
+        needs, evaluate = _evaluator(claim, traces)
+        seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
+        failed = {part for view in seen.views.values() for part in view.failed_parts}
+        if needs & (failed | missing):
+            blind.add("recorder_failed" if needs & failed else "not_captured")
+            results.append(_result(claim, Outcome("not_observed", 0)))
+        else:
+            results.append(_evaluated(claim, evaluate, seen))
+    return _concluded(
+        tuple(results),
+        evidence,
+        overruling=_overruling(evidence, recordings, conduct, isolation),
+        blind=blind,
+    )
+
+
+def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
+    """Every invariant that can be asked of recordings in these modes, in one order."""
+    present = [mode for mode in ALL_MODES if mode in set(modes)]
+    asked: list[ClaimRequest] = []
+    for name, kind in sorted(INVARIANTS.items()):
+        match kind.SCOPE:
+            case "each":
+                asked += [ClaimRequest(name, name, kind.VERSION, mode) for mode in present]
+            case "both" if len(present) == 2:
+                asked.append(ClaimRequest(name, name, kind.VERSION, "both"))
+            case "as-written" if "as-written" in present:
+                asked.append(ClaimRequest(name, name, kind.VERSION, "as-written"))
+            case _:
+                pass
+    return tuple(asked)
+
+
+def asked_in(judgement: Judgement) -> tuple[ClaimRequest, ...]:
+    """The claims that a manifest says were judged."""
+    return tuple(
+        ClaimRequest(claim.id, claim.kind, claim.version, claim.mode, claim.arguments)
+        for claim in judgement.claims
+    )
+
+
+def explain_reason(code: str) -> str:
+    """A sentence for a reason's code."""
+    return REASONS.get(code, code.replace("_", " "))
+
+
+_MODES: Mapping[str, tuple[str, ...]] = {
+    "each": ALL_MODES,
+    "both": ("both",),
+    "as-written": ("as-written",),
+}
+
+
+def _evaluator(
+    claim: ClaimRequest, traces: Mapping[Mode, Trace]
+) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
+    """What a claim needs, and how it is evaluated."""
+    invariant, authored = INVARIANTS.get(claim.kind), AUTHORED.get(claim.kind)
+    kind = invariant or authored
+    if kind is None or claim.version != kind.VERSION:
+        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted({*INVARIANTS, *AUTHORED}))
+        raise BundleError(
+            "unknown_claim",
+            f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
+            path="manifest.json",
+            hint="a newer agentproof wrote it (update your checkout of it), or it is damaged",
+        )
+    needed = ALL_MODES if claim.mode == "both" else (claim.mode,)
+    if claim.mode not in _MODES[kind.SCOPE] or any(mode not in traces for mode in needed):
+        raise BundleError(
+            "unknown_claim",
+            f"claim {claim.id!r} is about mode {claim.mode}; the traces are {', '.join(sorted(traces))}",
+            path="manifest.json",
+        )
+    if authored is None:
+        if invariant is None or claim.arguments is not None:
+            raise _malformed(claim, "an invariant has no arguments")
+        return invariant.NEEDS, invariant.evaluate
+    try:
+        arguments = parse_arguments(authored, claim.arguments)
+    except FormatError as error:
+        raise _malformed(claim, error.message) from error
+    return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
+
+
+def _malformed(claim: ClaimRequest, why: str) -> BundleError:
+    return BundleError("malformed_claim", f"claim {claim.id!r}: {why}", path="manifest.json")
+
+
+def _evaluated(claim: ClaimRequest, evaluate: Callable[[Evidence], Outcome], seen: Evidence) -> ClaimResult:
+    try:
+        return _result(claim, evaluate(seen))
+    except ValidationError as error:
+        # No honest trace comes here; what a hostile one makes a rule say must not stop a check of others.
+        text = f"claim {claim.id!r} cannot be told: {first_problem(error)}"
+        raise BundleError("malformed", text, path="traces") from error
+
+
+def _result(claim: ClaimRequest, outcome: Outcome) -> ClaimResult:
+    return ClaimResult(
+        id=claim.id,
+        kind=claim.kind,
+        version=claim.version,
+        mode=claim.mode,
+        arguments=claim.arguments,
+        status=outcome.status,
+        sites=outcome.sites,
+        because=outcome.because,
+    )
+
+
+def _overruling(
+    evidence: Evidence, recordings: Iterable[Recording], conduct: Conduct, isolation: Isolation
+) -> set[str]:
+    """What makes the verdict inconclusive whatever the claims say."""
+    reasons: set[str] = set()
+    if any(recording.agreement == "differ" for recording in recordings):
+        reasons.add("repeats_differ")
+    if (conduct.changed or conduct.private_writes) and not conduct.allowed:
+        reasons.add("sdk_changed")
+    # Where no socket can be made at all, nobody can tell whether it was meant for loopback.
+    asked_loopback = any(
+        refused.loopback or refused.operation == "socket.__new__"
+        for view in evidence.views.values()
+        for refused in view.of(NetworkRefused)
+    )
+    if asked_loopback and isolation.network != "namespace":
+        reasons.add("needs_namespace")
+    return reasons
+
+
+def _concluded(
+    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+) -> Judgement:
+    if overruling:
+        return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
+    synthetic = _modes_of_synthetic_streams(evidence)
+    violated = [result for result in results if result.status == "violated"]
+    if any(result.mode not in synthetic for result in violated):
+        return Judgement(verdict="violated", claims=results)
+    reasons: set[str] = {"synthetic_stream"} if violated else set()
+    cut_short = _modes_cut_short(evidence, results)
+    if cut_short:
+        reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")
+    if not any(_holds(result) and result.kind != script_completed.NAME for result in results):
+        reasons |= _why_nothing_holds(evidence, blind)
+    if reasons:
+        return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
+    return Judgement(verdict="holds", claims=results)
+
+
+def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
+    """The modes of claims that rest on a stream which we made from a plain answer."""
+    made = {
+        mode for mode, view in evidence.views.items() if any(call.synthetic for call in view.of(ModelCalled))
+    }
+    return frozenset({*made, "both"}) if made else frozenset()
+
+
+def _why_nothing_holds(evidence: Evidence, blind: set[str]) -> set[str]:
+    why = _nothing(evidence)
+    if why == "nothing_observed":
+        return blind or {why}
+    # Without a run it does not matter what could not be captured; a recorder that failed may have missed it.
+    return {why} | (blind & {"recorder_failed"})
+
+
+def _nothing(evidence: Evidence) -> str:
+    """Why there was nothing to judge."""
+    if not any(view.of(SdkImported) for view in evidence.views.values()):
+        return "sdk_not_imported"
+    if not any(view.runs for view in evidence.views.values()):
+        return "no_run"
+    return "nothing_observed"
+
+
+def _modes_cut_short(evidence: Evidence, results: Iterable[ClaimResult]) -> set[str]:
+    """The modes in which the script came neither to a clean end nor to the one that is claimed for it."""
+    claimed = {result.mode for result in results if result.kind == script_ended.NAME and _holds(result)}
+    return {
+        mode
+        for mode, view in evidence.views.items()
+        if mode not in claimed and not (view.script_end and script_completed.is_clean(view.script_end))
+    }
+
+
+def _holds(result: ClaimResult) -> bool:
+    return result.status == "holds"

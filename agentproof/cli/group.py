@@ -1,0 +1,232 @@
+"""The command group: lazy commands, suggestions for mistyped ones, errors to exit codes."""
+
+import errno
+import importlib
+import os
+import signal
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .. import __version__
+from ..errors import AgentproofError, BundleError, CannotDoError, Exit
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from ..trust.signing import PrivateKey
+
+_Command = TypeVar("_Command", bound=click.Command)
+
+_REFUSALS = frozenset(
+    getattr(errno, name)
+    for name in ("EACCES", "EPERM", "ENAMETOOLONG", "ENOSPC", "EDQUOT", "EROFS", "ELOOP", "EIO")
+    if hasattr(errno, name)
+)
+"""What the operating system says of a file and nobody here is to blame for."""
+
+_COMMANDS = {
+    "record": ("record", "Record a script as a signed bundle."),
+    "check-current-bundle": ("check", "Check bundles offline, without running them."),
+    "replay": ("replay", "Run a bundle's reproduction again and compare."),
+    "show": ("show", "Show what happened in a bundle, step by step."),
+    "find-state": ("find_state", "Say which recording a saved state comes from."),
+    "report": ("report", "Describe a bundle for an issue, or as a page."),
+    "compare": ("compare", "Say what is fixed, broken or still open on other targets."),
+    "bisect": ("bisect", "Find the first release or commit that is bad, or fixed."),
+    "matrix": ("matrix", "Record many reproductions on many targets, in parallel."),
+    "pack": ("pack", "Write a bundle as one file."),
+    "unpack": ("pack", "Write a bundle as a directory."),
+    "init": ("init", "Write the skeleton of a reproduction."),
+    "keygen": ("keys", "Make a signing key."),
+    "sign": ("trust", "Endorse a bundle that somebody else recorded."),
+    "trust": ("trust", "Say whose bundles you trust."),
+    "doctor": ("doctor", "Say what this machine can do."),
+    "cache": ("cache", "Look at what is kept on this machine, or remove it."),
+    "completion": ("completion", "Print what makes a shell complete commands."),
+}
+"""Each command's module in this package and its line in `agentproof --help`."""
+
+_ALIASES = {"check": "check-current-bundle"}
+
+
+def _import_without_types() -> None:
+    """Import pydantic-core without its `core_schema`: 5,000 lines for type checkers, a tenth of a check.
+
+    Whoever asks for that module later gets it.
+    """
+    if "pydantic_core" in sys.modules:
+        return
+    name = "pydantic_core.core_schema"
+    empty = types.ModuleType(name)
+    empty.__getattr__ = lambda _: dict  # type: ignore[method-assign]  # PEP 562
+    sys.modules[name] = empty
+    try:
+        importlib.import_module("pydantic_core")
+    finally:
+        del sys.modules[name]
+
+
+class Group(click.Group):
+    """Says what was probably meant where a command is mistyped."""
+
+    known: tuple[str, ...] = ()
+    """Other names of its commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
+            names = [*self.list_commands(ctx), *self.known]
+            close = difflib.get_close_matches(args[0], names, n=1, cutoff=0.5)
+            hint = f"Did you mean `{close[0]}`?" if close else f"`{ctx.command_path} --help` lists them."
+            raise click.UsageError(f"there is no command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class ForScript(click.Command):
+    """Runs a script with arguments of its own; says where those go when one is taken for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            at = next((place for place, each in enumerate(given) if each.startswith(error.option_name)), 0)
+            # Before the script is named, it can only have been meant for us.
+            if all(each.startswith("-") for each in given[:at]):
+                raise
+            own = f"The script's own arguments come after `--`, as in `… -- {' '.join(given[at:])}`."
+            raise click.NoSuchOption(
+                error.option_name, f"{error.message} {own}", possibilities=error.possibilities, ctx=ctx
+            ) from error
+
+
+class _Group(Group):
+    """Loads a command's module only when the command is run."""
+
+    known = tuple(_ALIASES)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in _COMMANDS:
+            return None
+        _import_without_types()
+        module = importlib.import_module(f".{_COMMANDS[name][0]}", __package__)
+        command = getattr(module, name.replace("-", "_"))
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{name} is no command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """Names with their lines, without loading every command for its own."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, (_, text) in _COMMANDS.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(item for item in found if item.value.startswith(incomplete)), *options]
+
+    def invoke(self, ctx: click.Context) -> Any:  # Any: what the command returns, as click passes it on
+        try:
+            return super().invoke(ctx)
+        except AgentproofError as error:
+            _tell(error)
+            ctx.exit(error.exit_code)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            # click would exit with 1, which is the answer "no".
+            click.echo("\ninterrupted", err=True)
+            ctx.exit(128 + signal.SIGINT)
+        except BrokenPipeError:
+            # Somebody downstream (`head`) has read enough; python must not complain about it at exit.
+            sys.stdout = None  # the documented way to keep the flush at exit from failing
+            ctx.exit(Exit.CANNOT)
+        except Exception as error:  # noqa: BLE001  a fault of ours must not look like the answer "no" (exit 1)
+            if isinstance(error, OSError) and error.errno in _REFUSALS and error.filename is not None:
+                _tell(CannotDoError(f"{os.fsdecode(error.filename)[:200]}: {error.strerror}"))
+            else:
+                import traceback
+
+                traceback.print_exc()
+                click.echo(
+                    "error: this is a bug in agentproof; please report it with the lines above", err=True
+                )
+            ctx.exit(Exit.CANNOT)
+
+
+def _tell(error: AgentproofError) -> None:
+    """An error for people; what it quotes of a bundle cannot move the terminal's cursor."""
+    from ..render.console import printable
+
+    place = error.place if isinstance(error, BundleError) else None
+    message = error.message if place is None or place in error.message else f"{place}: {error.message}"
+    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
+    click.echo("\n".join(map(printable, message.splitlines())), err=True)
+    if error.hint:
+        click.echo("\n".join(map(printable, f"  next: {error.hint}".splitlines())), err=True)
+
+
+def examples(*lines: str) -> Callable[[_Command], _Command]:
+    """Put examples at the end of a command's help."""
+
+    def add(command: _Command) -> _Command:
+        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+        return command
+
+    return add
+
+
+def key_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command, not yet one of click's
+    """`--key` and `--passphrase-env`, for every command that signs; see `chosen_key`."""
+    for option in (
+        click.option(
+            "--passphrase-env",
+            metavar="NAME",
+            help="The variable that holds the key's passphrase. Default: asked for on the terminal.",
+        ),
+        click.option(
+            "--key",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Sign with this Ed25519 private key, or with the one that ssh-agent holds for this public "
+            "key. Default: your own, made on first use.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_key(key: Path | None, *, passphrase_env: str | None, quiet: bool = False) -> "PrivateKey":
+    """The key that `key_options` name, else the user's own."""
+    from ..trust import agent, keyring
+
+    if key is not None:
+        return agent.signing_key(key, passphrase_variable=passphrase_env)
+    own, path, is_new = keyring.default_key(passphrase=agent.passphrase_from(passphrase_env))
+    if is_new and not quiet:
+        click.echo(f"  made your signing key {path} ({own.public.fingerprint})", err=True)
+    return own
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="agentproof", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Record a bug in an agent SDK as one signed file that anybody can check offline.
+
+    \b
+      agentproof record reproduction.py          run it in a fresh venv, write a signed bundle
+      agentproof check-current-bundle FILE.zip   check a bundle without running any of it
+    """

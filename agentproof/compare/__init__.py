@@ -1,0 +1,1 @@
+"""Many targets: compare, bisect, matrix."""

@@ -1,0 +1,308 @@
+"""Compare a reproduction on several targets: is it fixed there, did something break, what else changed.
+
+1. A bundle is compared as it was recorded; a script is recorded on the release that its header names first.
+   That recording is what all others are compared with.
+2. On each target the same script is recorded anew, on the same minor version of Python, as of the
+   target's own day. A recording that was made before under the same conditions is used again.
+3. What cannot be recorded on a target is said with its reason; the others go on.
+4. The comparison is one bundle, signed, made of the bundles that it rests on (`_comparison`).
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
+from ..diff.rows import Attempt, Series, is_older, pack, parts
+from ..errors import AgentproofError, CannotDoError, Exit, UsageError
+from ..isolation import runner
+from ..models.comparison import Comparison, Row
+from ..models.manifest import Manifest
+from ..record.cache import ResultStore, default_results
+from ..record.observe import Progress
+from ..record.output import beside
+from ..record.recording import Request, names_target, record
+from ..record.replay import lay_out
+from ..system import temporary
+from ..system.files import write_atomic
+from ..trust import signing
+from .subjects import Subject
+from .targets import Target, check_targets, request_for
+
+
+@dataclass(frozen=True)
+class Options:
+    """How reproductions are recorded. Without `python`, a bundle's own minor version, else the usual one."""
+
+    python: str | None = None
+    as_of: str | None = None
+    offline: bool = False
+    require_isolation: str | None = None
+    allow_sdk_changes: bool = False
+    repeats: int = 2
+    limits: runner.Limits = field(default_factory=runner.Limits)
+    extra: tuple[str, ...] = ()
+    """Further requirements."""
+    side_by_side: bool = True
+    """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
+
+    def request(
+        self,
+        script: Path,
+        arguments: tuple[str, ...] = (),
+        *,
+        root: Path | None = None,
+        tests: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+    ) -> Request:
+        """The request to record a script, or tests below `root`, under these options."""
+        return Request(
+            script=script,
+            arguments=arguments,
+            root=root,
+            tests=tests,
+            extra=tuple(dict.fromkeys((*extra, *self.extra))),
+            python=self.python,
+            as_of=self.as_of,
+            offline=self.offline,
+            require_isolation=self.require_isolation,
+            allow_sdk_changes=self.allow_sdk_changes,
+            repeats=self.repeats,
+            limits=self.limits,
+            side_by_side=self.side_by_side,
+        )
+
+
+@dataclass(frozen=True)
+class SignedComparison:
+    """A signed comparison, or a part of one, not yet written anywhere."""
+
+    comparison: Comparison
+    bundle: Bundle
+    bundle_id: str
+    failures: tuple[str, ...]
+    """What could not be recorded, in full, for whoever asked."""
+
+
+def compare(
+    subjects: Sequence[Subject],
+    targets: Sequence[Target],
+    *,
+    options: Options,
+    key: signing.PrivateKey,
+    story: Progress,
+    results: ResultStore | None = None,
+) -> list[SignedComparison]:
+    """Record every subject on every target, and compare each with its first recording.
+
+    The rows are those of one comparison, or of several where one would be larger than a bundle may be.
+
+    Raises:
+        UsageError: nothing to compare, a checkout that is none, or a script that says something senseless.
+        CannotDoError: nothing could be recorded, or one row alone is too large.
+    """
+    if not subjects:
+        raise UsageError("nothing to compare")
+    names = Counter(subject.name for subject in subjects)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
+    check_targets(targets)
+    recorder = Recorder(options, key=key, story=story, results=results)
+    for subject in subjects:
+        if subject.script is not None:
+            with recorder.request_of(subject) as base:
+                base.read()
+    series = [recorder.series(subject, targets) for subject in subjects]
+    if not any(attempt.bundle for each in series for attempt in each.attempts):
+        raise CannotDoError(
+            f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
+        )
+    return [packed(part, key, failures=recorder.failures) for part in parts(series)]
+
+
+def packed(
+    series: Sequence[Series], key: signing.PrivateKey, *, failures: Sequence[str] = ()
+) -> SignedComparison:
+    """The signed comparison of recordings that were made."""
+    comparison, bundle = pack(series, key)
+    return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures))
+
+
+class Recorder:
+    """Records reproductions on targets; a failure of one is noted and the next one goes on."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        key: signing.PrivateKey,
+        story: Progress,
+        results: ResultStore | None = None,
+    ) -> None:
+        self.options = options
+        self.story = story
+        self._key = key
+        self._results = results or default_results()
+        self.failures: list[str] = []
+
+    def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
+        """A subject on all targets, its own first."""
+        with self.request_of(subject) as base:
+            attempts: list[Attempt] = []
+            if subject.bundle is not None:
+                attempts.append(Attempt(subject.name, bundle=subject.bundle))
+            elif names_target(base.read()):
+                attempts.append(self.attempt(subject.name, base, None))
+            attempts += [self.attempt(subject.name, base, target) for target in targets]
+            return Series(subject.name, tuple(_distinct(attempts)))
+
+    @contextmanager
+    def request_of(self, subject: Subject) -> Iterator[Request]:
+        """The request to record a subject; a bundle's files are laid out as long as the block lasts."""
+        if subject.script is not None:
+            yield self.options.request(
+                subject.script, subject.arguments, root=subject.root, tests=subject.tests
+            )
+            return
+        if subject.bundle is None:
+            raise TypeError("a subject is a script or a bundle")
+        manifest = Manifest.from_bytes(subject.bundle.manifest)
+        with temporary.directory("compare") as base:
+            script = lay_out(subject.bundle, manifest, base / "root")
+            request = self.options.request(
+                script,
+                manifest.reproduction.arguments,
+                root=base / "root",
+                tests=manifest.reproduction.tests,
+                extra=manifest.reproduction.requires,
+            )
+            minor = ".".join(manifest.environment.python.version.split(".")[:2])
+            yield request if request.python is not None else replace(request, python=minor)
+
+    def attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+        """Record on one target, or on the one that the header names."""
+        label = target.label if target is not None else "its own release"
+        self.story.done("recording", f"{name} on {label}")
+        try:
+            if target is None:
+                recorded = record(base, key=self._key, story=self.story, results=self._results)
+            else:
+                with request_for(base, target, self.story) as request:
+                    recorded = record(request, key=self._key, story=self.story, results=self._results)
+        except AgentproofError as error:
+            self.failures.append(f"{name} on {label}: {error.message}")
+            self.story.done("failed", error.message)
+            if error.hint is not None:
+                self.story.done("next", error.hint)
+            return Attempt(label, failed=publishable(error.message), hint=error.hint)
+        return Attempt(label, bundle=recorded.bundle)
+
+
+def publishable(message: str) -> str:
+    """A reason that may stand in a bundle: without paths and URLs of this machine."""
+    text = re.sub(r"\w+://\S+", "<url>", message)
+    return re.sub(r"(?<![\w.])/[^\s:,;'\"`]+", "<path>", text)[:1000]
+
+
+def _distinct(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """The attempts, without a second recording of the same evidence on the same wheel and Python."""
+    seen: set[tuple[str, str, str]] = set()
+    for attempt in attempts:
+        if attempt.bundle is not None:
+            manifest = Manifest.from_bytes(attempt.bundle.manifest)
+            identity = (
+                manifest.target.sha256,
+                manifest.environment.python.version,
+                manifest.evidence_id,
+            )
+            if identity in seen:
+                continue
+            seen.add(identity)
+        yield attempt
+
+
+def check_place(path: Path, *, replace: bool) -> None:
+    """Fail before the recordings rather than after them.
+
+    Raises:
+        CannotDoError: the place is taken, or cannot be written.
+    """
+    if path.exists() and not replace:
+        raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
+    parent = path.absolute().parent
+    if parent.exists() and not os.access(parent, os.W_OK):
+        raise CannotDoError(f"{parent} cannot be written to", hint="choose another place with --output")
+
+
+def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> Path:
+    """Write the comparison bundle as a zip or directory; where it lies now.
+
+    Without `output` it is `comparison.agentproof.zip`, with its bundle id in the name where another one
+    has that name and `replace` was not given.
+
+    Raises:
+        CannotDoError: the place is taken, or cannot be written.
+    """
+    path = output or Path(f"comparison{ZIP_SUFFIX}")
+    if output is None and not replace and holds_another(path, compared.bundle_id):
+        path = beside(path, compared.bundle_id)
+    elif output is not None:
+        check_place(path, replace=replace)
+    if path.name.endswith(".zip"):
+        write_atomic(path, zip_bytes(compared.bundle))
+    else:
+        write_directory(compared.bundle, path, replace=replace)
+    return path
+
+
+def write_all(compared: Sequence[SignedComparison], output: Path | None, *, replace: bool) -> list[Path]:
+    """Write a comparison, or each of its parts with its number in the name; where they lie now.
+
+    Raises:
+        CannotDoError: a place is taken, or cannot be written.
+    """
+    if len(compared) == 1:
+        return [write(compared[0], output, replace=replace)]
+    whole = output or Path(f"comparison{ZIP_SUFFIX}")
+    ending = next((each for each in (ZIP_SUFFIX, ".zip") if whole.name.endswith(each)), "")
+    stem = whole.name.removesuffix(ending)
+    paths = [whole.with_name(f"{stem}-{number}{ending}") for number in range(1, len(compared) + 1)]
+    for path, part in zip(paths, compared, strict=True):
+        if output is not None or holds_another(path, part.bundle_id):
+            check_place(path, replace=replace)
+    return [write(part, path, replace=True) for path, part in zip(paths, compared, strict=True)]
+
+
+Expected = Literal["fixed", "holds"]
+
+
+def exit_code(rows: Sequence[Row], *, expect: Expected | None = None, all_asked: bool = False) -> Exit:
+    """1 where something regressed or is not as expected, 4 where something could not be recorded.
+
+    What an older release than the baseline violates did not regress.
+    What the others are compared with is not expected to be anything, unless it is all that there is
+    (the target that was asked for is the recording's own) or `all_asked` (a matrix, whose first target
+    is one of those asked for); then its own verdict answers.
+    """
+    cells = [cell for row in rows for cell in row.cells]
+    if any(
+        cell.outcome == "regressed" and not is_older(cell, row.cells[0]) for row in rows for cell in row.cells
+    ):
+        return Exit.NO
+    if expect is not None and not all(_is_as_expected(row, expect, all_asked=all_asked) for row in rows):
+        return Exit.NO
+    return Exit.CANNOT if any(cell.outcome == "not_recorded" for cell in cells) else Exit.YES
+
+
+def _is_as_expected(row: Row, expect: Expected, *, all_asked: bool) -> bool:
+    """Whether every target that was asked for is as expected, as far as it could be recorded."""
+    others = [cell for cell in row.cells[1:] if cell.recorded is not None]
+    if expect == "fixed" and len(row.cells) > 1:
+        return all(cell.outcome in ("fixed", "still_holds") for cell in others)
+    asked = row.cells if all_asked or len(row.cells) == 1 else others
+    return all(cell.recorded is None or cell.recorded.verdict == "holds" for cell in asked)

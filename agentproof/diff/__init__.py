@@ -1,0 +1,1 @@
+"""Two recordings side by side: pairs, alignment, rows of a comparison. Pure."""

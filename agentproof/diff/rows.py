@@ -1,0 +1,337 @@
+"""Comparisons: from bundles to what changed between them, packed as one bundle.
+
+Everything here is pure. `build_rows` is the one place where verdicts of two targets are compared; the
+check of a comparison (`_checks._comparisons`) calls it on the bundles inside and compares what comes out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .. import __version__
+from ..bundle.digests import sha256
+from ..bundle.store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
+from ..errors import BundleError, CannotDoError
+from ..limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from ..models.comparison import (
+    About,
+    Cell,
+    ClaimChange,
+    Comparison,
+    Outcome,
+    RecordingSummary,
+    Row,
+    TraceDifference,
+)
+from ..models.events import ScriptEnded
+from ..models.manifest import Judgement, Manifest, Member, Status
+from ..models.statement import build_comparison_statement
+from ..models.trace import Trace
+from ..models.wire import Sha256, decode
+from ..trust import signing
+from .align import compare_traces
+
+SHOWN: Final = 24
+"""Differences that a cell holds in full."""
+_TELLING: Final[tuple[About, ...]] = (
+    "tool",
+    "end",
+    "change",
+    "decision",
+    "state",
+    "test",
+    "script",
+    "run",
+    "output",
+    "input",
+    "order",
+)
+"""What is told first: what ran and how it ended, before what follows from it."""
+_RELEASE: Final = re.compile(r"\d+(?:\.\d+)*")
+BUNDLES: Final = "bundles/"
+_PART_BYTES: Final = MAX_BUNDLE_BYTES * 5 // 6
+_PART_FILES: Final = MAX_MEMBERS * 5 // 6
+"""Of one comparison, its own manifest and wheels aside."""
+_FILE_BYTES: Final = 512
+"""What a file costs beside its own bytes: its path in the zip, twice, and its line in the manifest."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A reproduction on one target: a recording, or why there is none."""
+
+    target: str
+    """The target's name for people; a recording's own name is taken from its manifest."""
+    bundle: Bundle | None = None
+    failed: str | None = None
+    hint: str | None = None
+    """What to do about it, for whoever asked: no part of a comparison."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A reproduction on all its targets, the one that the others are compared with first."""
+
+    reproduction: str
+    attempts: tuple[Attempt, ...]
+
+
+def target_name(manifest: Manifest) -> str:
+    """`0.20.0`; with its commit where it is a checkout, and with the start of its digest where a file."""
+    target = manifest.target
+    match target.origin.kind:
+        case "index":
+            return target.version
+        case "checkout" if target.origin.commit is not None:
+            changed = "+changes" if target.origin.dirty else ""
+            return f"{target.version}@{target.origin.commit[:10]}{changed}"
+        case _:
+            return f"{target.version}+{target.sha256[:8]}"
+
+
+def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
+    """Compare each reproduction's recordings with its first one.
+
+    Raises:
+        BundleError: two recordings of one row are not of the same script.
+    """
+    return tuple(_row(each) for each in series)
+
+
+def _row(series: Series) -> Row:
+    first, *others = [_Cell(attempt) for attempt in series.attempts]
+    title = next((each.manifest.reproduction.title for each in (first, *others) if each.manifest), None)
+    baseline = Cell(
+        target=first.name,
+        outcome="baseline" if first.manifest is not None else "not_recorded",
+        recorded=first.recorded,
+        failed=first.attempt.failed,
+    )
+    return Row(
+        reproduction=series.reproduction,
+        title=title,
+        cells=(baseline, *(_compared(first, other) for other in others)),
+    )
+
+
+class _Cell:
+    """An attempt with what was read of it."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.manifest = Manifest.from_bytes(attempt.bundle.manifest) if attempt.bundle is not None else None
+        self.name = target_name(self.manifest) if self.manifest is not None else attempt.target
+
+    @property
+    def recorded(self) -> RecordingSummary | None:
+        manifest, bundle = self.manifest, self.attempt.bundle
+        if manifest is None or bundle is None:
+            return None
+        judgement = manifest.judgement
+        return RecordingSummary(
+            bundle_id=bundle_id(bundle),
+            evidence_id=manifest.evidence_id,
+            target=f"{manifest.target.name} {self.name}",
+            wheel=manifest.target.sha256,
+            python=manifest.environment.python.version,
+            verdict=judgement.verdict,
+            reasons=judgement.reasons,
+            ended=ending_of(self.traces().values()) if judgement.verdict == "inconclusive" else None,
+        )
+
+    def traces(self) -> dict[str, Trace]:
+        bundle, manifest = self.attempt.bundle, self.manifest
+        if bundle is None or manifest is None:
+            return {}
+        return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
+
+    def state(self, digest: Sha256) -> object:
+        bundle = self.attempt.bundle
+        if bundle is None:
+            raise RuntimeError("no recording, no state")
+        return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
+
+
+def ending_of(traces: Iterable[Trace]) -> str | None:
+    """How the script ended, where that was not a clean end and explains why nothing was concluded."""
+    for trace in traces:
+        for event in trace.events:
+            if not isinstance(event, ScriptEnded) or (event.outcome == "exited" and not event.code):
+                continue
+            if event.error is None:
+                return f"{event.outcome} {event.code}" if event.code else event.outcome
+            text = f"{event.error.type.removeprefix('builtins:')}: {event.error.message}"
+            return text[:400]
+    return None
+
+
+def _compared(first: _Cell, other: _Cell) -> Cell:
+    if other.manifest is None:
+        return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
+    if first.manifest is None:
+        return Cell(target=other.name, outcome="inconclusive", recorded=other.recorded)
+    _check_same_script(first.manifest, other.manifest)
+    before, after = first.manifest.judgement, other.manifest.judgement
+    differences = _differences(first, other)
+    left = len(differences) - SHOWN
+    return Cell(
+        target=other.name,
+        outcome=outcome(before, after),
+        recorded=other.recorded,
+        claims=tuple(claim_changes(before, after)),
+        differences=tuple(differences[:SHOWN]),
+        more=left if left > 0 else None,
+    )
+
+
+def _check_same_script(first: Manifest, other: Manifest) -> None:
+    """What one of the two loaded and the other did not may differ; nothing else of the script may."""
+    mine, theirs = (
+        {member.path: member.sha256 for member in each.members if member.path in each.reproduction.files}
+        for each in (first, other)
+    )
+    calls = [
+        (each.reproduction.entry, each.reproduction.arguments, each.reproduction.tests)
+        for each in (first, other)
+    ]
+    differing = [path for path in sorted(mine.keys() & theirs.keys()) if mine[path] != theirs[path]]
+    if differing or calls[0] != calls[1]:
+        raise BundleError(
+            "other_reproduction",
+            "the recordings are of two scripts: "
+            f"{', '.join(differing) or 'entry, arguments or tests'} differ",
+            hint="record both with the same script",
+        )
+
+
+def _differences(first: _Cell, other: _Cell) -> list[TraceDifference]:
+    """Those that say most first, and what both modes share side by side."""
+    mine, theirs = first.traces(), other.traces()
+    ranked = [
+        (_TELLING.index(each.about), place, each.mode, each)
+        for mode in mine.keys() & theirs.keys()
+        for place, each in enumerate(compare_traces(mine[mode], first.state, theirs[mode], other.state))
+    ]
+    return [each for *_, each in sorted(ranked, key=lambda entry: entry[:3])]
+
+
+def is_older(cell: Cell, first: Cell) -> bool:
+    """Whether a cell is on a release before the one that it is compared with: it regressed from nothing."""
+    releases = [_RELEASE.fullmatch(each.target) for each in (cell, first)]
+    if None in releases:
+        return False
+    one, other = ([int(part) for part in each.target.split(".")] for each in (cell, first))
+    return one < other
+
+
+def outcome(before: Judgement, after: Judgement) -> Outcome:
+    """What became of a verdict; see `Outcome`."""
+    if "inconclusive" in (before.verdict, after.verdict):
+        return "inconclusive"
+    was, now = _statuses(before), _statuses(after)
+    violated = {claim for claim, status in was.items() if status == "violated"}
+    still = {claim for claim, status in now.items() if status == "violated"}
+    if violated & still:
+        return "still_violated"
+    if still:
+        return "regressed"
+    if not violated:
+        return "still_holds"
+    return "fixed" if any(now.get(claim) == "holds" for claim in violated) else "unobservable"
+
+
+def claim_changes(before: Judgement, after: Judgement) -> Iterator[ClaimChange]:
+    """The claims whose status is another one, or violated in both; violated ones first."""
+    was, now = _statuses(before), _statuses(after)
+    changed = [
+        claim
+        for claim in was.keys() | now.keys()
+        if was.get(claim) != now.get(claim) or was.get(claim) == "violated"
+    ]
+    for claim in sorted(changed, key=lambda each: ("violated" not in (was.get(each), now.get(each)), each)):
+        name, mode = claim
+        yield ClaimChange.from_shape(
+            {"id": name, "mode": mode, "before": was.get(claim), "after": now.get(claim)}
+        )
+
+
+def _statuses(judgement: Judgement) -> dict[tuple[str, str], Status]:
+    return {(claim.id, claim.mode): claim.status for claim in judgement.claims}
+
+
+def parts(series: Sequence[Series]) -> list[Sequence[Series]]:
+    """The series in their order, in as few comparisons as each may be one bundle."""
+    found: list[list[Series]] = []
+    left = files = 0
+    for each in series:
+        weights = [_weight(attempt.bundle) for attempt in each.attempts if attempt.bundle is not None]
+        size, count = sum(size for size, _ in weights), sum(count for _, count in weights)
+        if not found or size > left or count > files:
+            found.append([])
+            left, files = _PART_BYTES, _PART_FILES
+        found[-1].append(each)
+        left, files = left - size, files - count
+    return list(found)
+
+
+def _weight(bundle: Bundle) -> tuple[int, int]:
+    """What a recording takes of a comparison, without its wheel: bytes and files."""
+    members = [path for path in bundle.members if not path.startswith(WHEELS)]
+    size = len(bundle.manifest) + sum(len(bundle.members[path]) for path in members)
+    size += sum(map(len, bundle.attestations.values()))
+    files = len(members) + len(bundle.attestations) + 1
+    return size + _FILE_BYTES * files, files
+
+
+def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison, Bundle]:
+    """The signed comparison bundle. Wheels are left out where they would make it too large.
+
+    Raises:
+        CannotDoError: it is too large to be a bundle; `parts` are not, unless a row alone is.
+    """
+    members: dict[str, bytes] = {}
+    wheels: dict[str, bytes] = {}
+    recordings: dict[Sha256, Sha256] = {}
+    for bundle in (attempt.bundle for each in series for attempt in each.attempts if attempt.bundle):
+        manifest, identity = Manifest.from_bytes(bundle.manifest), bundle_id(bundle)
+        recordings[identity] = manifest.evidence_id
+        inside = f"{BUNDLES}{identity}/"
+        members[inside + MANIFEST] = bundle.manifest
+        for path, data in bundle.members.items():
+            if not path.startswith(WHEELS):
+                members[inside + path] = data
+        for name, data in bundle.attestations.items():
+            members[f"{inside}{ATTESTATIONS}{name}"] = data
+        wheel = bundle.wheel(manifest.target.wheel)
+        if wheel is not None:
+            wheels[wheel_place(manifest)] = wheel
+    comparison = Comparison(
+        format="agentproof/comparison",
+        version=0,
+        agentproof=__version__,
+        rows=build_rows(series),
+        members=tuple(
+            Member(path=path, sha256=sha256(data), size=len(data))
+            for path, data in sorted((members | wheels).items())
+        ),
+    )
+    raw = comparison.to_bytes()
+    statement = build_comparison_statement(sha256(raw), recordings=recordings)
+    attestation = {signing.attestation_name("endorsed", key.public): signing.sign_statement(statement, key)}
+    size = len(raw) + sum(map(len, members.values())) + _FILE_BYTES * len(members)
+    if size > MAX_BUNDLE_BYTES or len(members) > MAX_MEMBERS:
+        names = ", ".join(each.reproduction for each in series[:3])
+        raise CannotDoError(
+            f"the comparison of {names} would have {size / 1e6:.1f} MB in {len(members)} files, more than a "
+            "bundle may",
+            hint="compare with fewer targets at a time; what was recorded is kept",
+        )
+    attached = wheels if size + sum(map(len, wheels.values())) < MAX_BUNDLE_BYTES - 2**20 else {}
+    return comparison, Bundle(raw, members | attached, attestation)
+
+
+def wheel_place(manifest: Manifest) -> str:
+    """Where a comparison keeps a target wheel."""
+    # Two builds of one version have one file name, so the digest is part of the place.
+    return f"{WHEELS}{manifest.target.sha256}/{manifest.target.wheel}"

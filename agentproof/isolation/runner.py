@@ -1,0 +1,398 @@
+"""Run a reproduction under the recorder, several times, and bring back what it wrote.
+
+Rules:
+1. A repeat is one process (two when the recorder could not fork), each under its own launcher. Repeats
+   run side by side, or one after the other where the processors have other recordings to work on; what
+   comes back is the same, and each has the whole time to itself.
+2. A child gets an environment built from nothing, data by file, no standard input, bounded time,
+   memory, processes, files and output.
+3. Whatever happens here (an exception, Ctrl-C, a signal, kill -9), every process of a run is ended
+   and its directory removed: by this module, by the launcher, or by the next run.
+4. The self-test of each launch must have passed before anything that it recorded is believed.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from ..errors import CannotDoError, RecorderError
+from ..models.manifest import Isolation
+from ..models.trace import Mode
+from . import sandbox
+from .control import (
+    ReproductionCopy,
+    copy_reproduction,
+    end_processes,
+    read_reproduction_files,
+    run_directory,
+)
+from .levels import Choice
+from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
+from .supervision import LaunchedProcess, Limits, watch
+
+MODES: Final[tuple[Mode, ...]] = ("as-written", "streamed")
+_RECORDER = Path(__file__).parents[1] / "_recorder"
+
+
+class PreparedEnvironment(Protocol):
+    """The part of `_environment.PreparedEnvironment` that a run needs."""
+
+    @property
+    def python(self) -> Path: ...
+    @property
+    def prefix(self) -> Path: ...
+    @property
+    def site_packages(self) -> Path: ...
+    @property
+    def pycache_prefix(self) -> Path: ...
+
+
+@dataclass(frozen=True)
+class ReproductionSource:
+    """Where the script is."""
+
+    root: Path
+    entry: str
+    """The script below `root`."""
+    arguments: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    """pytest node ids below `root`; then these are run instead of the entry."""
+    held: tuple[Mapping[str, bytes], bool] | None = None
+    """What `read` gave before: whatever becomes of the files on disk, this is what is run."""
+
+    def read(self) -> tuple[Mapping[str, bytes], bool]:
+        """Its files, and whether others were left out; raises as `read_reproduction_files` does."""
+        return self.held or read_reproduction_files(self.root, self.entry, tests=self.tests)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All repeats of a recording."""
+
+    repeats: tuple[dict[Mode, RawRecording], ...]
+    isolation: Isolation
+    recorder_sha256: str
+    files: Mapping[str, bytes]
+    """The reproduction's directory as the script saw it."""
+
+
+@cache
+def recorder_archive() -> bytes:
+    """The recorder as one zipapp: stored, sorted, with fixed times, so that its SHA-256 names its content."""
+    names = sorted(
+        path.relative_to(_RECORDER).as_posix() for path in _RECORDER.rglob("*.py") if path.is_file()
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in names:
+            member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            member.create_system = 3
+            member.external_attr = 0o100644 << 16
+            # Line ends as in the repository, also where git checked out others.
+            archive.writestr(member, (_RECORDER / name).read_bytes().replace(b"\r\n", b"\n"))
+    return buffer.getvalue()
+
+
+def run_recordings(
+    environment: PreparedEnvironment,
+    reproduction: ReproductionSource,
+    *,
+    isolation: Choice,
+    limits: Limits | None = None,
+    repeats: int = 2,
+    side_by_side: bool = True,
+    modes: Sequence[Mode] = MODES,
+    progress: Callable[[str], None] = lambda _: None,
+    recorder: bytes | None = None,
+) -> Observation:
+    """Run the script `repeats` times, each in all `modes`.
+
+    A mode is absent from a repeat where the script ended before it imported the SDK: then there is
+    nothing to stream, and only the first of `modes` is there.
+
+    Raises:
+        UsageError: the script is missing.
+        CannotDoError: the isolation cannot be applied, or did not pass its self-test.
+        RecorderError: the recorder did not start, or left what it does not write.
+    """
+    limits = limits or Limits()
+    archive = recorder if recorder is not None else recorder_archive()
+    with run_directory() as base, sandbox.outside(base) as beyond:
+        files, only_entry = reproduction.read()
+        copied = copy_reproduction(files, base / "root", only_entry=only_entry)
+        if copied.only_entry:
+            what = "the script runs without the files beside it"
+            if reproduction.tests:
+                what = "the tests run with the folders at its top that hold them, and the files beside these"
+            progress(f"{reproduction.root} is too large to be copied: {what}")
+        launch = _Launch(
+            environment=environment,
+            reproduction=reproduction,
+            copied=copied,
+            choice=isolation,
+            beyond=beyond,
+            limits=limits,
+            base=base,
+            archive=archive,
+        )
+        with launch:
+            for count in [repeats] if side_by_side else [1] * repeats:
+                begun = [launch.begin(tuple(modes)) for _ in range(count)]
+                watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
+        return Observation(
+            repeats=tuple(launch.read_back()),
+            isolation=isolation.recorded(user=launch.user_word),
+            recorder_sha256=hashlib.sha256(archive).hexdigest(),
+            files=copied.files,
+        )
+
+
+@dataclass
+class _Launch:
+    """The processes of one run; leaving the block ends them all."""
+
+    environment: PreparedEnvironment
+    reproduction: ReproductionSource
+    copied: ReproductionCopy
+    choice: Choice
+    beyond: sandbox.ProbeTargets
+    limits: Limits
+    base: Path
+    archive: bytes
+    launched: list[LaunchedProcess] = field(default_factory=list)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        prefix = self.environment.prefix
+        self._python = sandbox.interpreter(prefix)
+        self._readable = (
+            self.copied.root,
+            self.environment.python,
+            prefix,
+            self.environment.site_packages,
+            self.environment.pycache_prefix,
+            *self._python.trees,
+        )
+        private = sandbox.closed_to_others(
+            (
+                self.environment.python,
+                prefix,
+                self.environment.site_packages,
+                self.environment.pycache_prefix,
+                *self._python.trees,
+            ),
+            ancestors=self.choice.level != "namespace",
+        )
+        self._drops = sandbox.free_id() is not None and private is None
+        self.user_word: Literal["dropped", "own"] = "dropped" if self._drops else "own"
+
+    def __enter__(self) -> "_Launch":
+        self._stack.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+        if any(each.process.returncode for each in self.launched):
+            # A launcher that was killed took its init with it, but nobody waited for the rest.
+            end_processes(str(self.base))
+
+    def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> LaunchedProcess:
+        """Start one process of the recorder for `modes`."""
+        number = len(self.launched) + 1
+        home = self.base / str(number)
+        control = home / "control"
+        user = sandbox.free_id(offset=number) if self._drops else None
+        work = {mode: home / "work" / mode for mode in modes}
+        private = (control, *work.values(), home / "home", home / "tmp")
+        for directory in private:
+            directory.mkdir(parents=True, mode=0o711)
+            directory.chmod(0o700)
+        (control / "recorder.pyz").write_bytes(self.archive)
+        (control / "plan.json").write_text(json.dumps(self._plan(control, modes, work)), encoding="utf-8")
+        for name in ("recorder.pyz", "plan.json"):
+            (control / name).chmod(0o444)
+        if user is not None:
+            for directory in private:
+                os.chown(directory, user, user)
+        plan = sandbox.launch_plan(
+            self.choice.level,
+            base=self.base,
+            command=self._command(control),
+            environment=self._variables(home),
+            directory=work[modes[0]],
+            streams=(control / "start.stdout", control / "start.stderr"),
+            readable=self._readable,
+            writable=private,
+            limits=self.limits.resources(shared=_shared_user_processes(self.choice, user)),
+            user=user,
+            beyond=self.beyond,
+            user_namespace=self.choice.user_namespace,
+        )
+        launched = LaunchedProcess(
+            process=sandbox.start(plan),
+            control=control,
+            home=home,
+            modes=modes,
+            repeat=number if repeat is None else repeat,
+        )
+        self.launched.append(launched)
+        self._stack.callback(launched.end)
+        return launched
+
+    def begin_rest(self, launched: LaunchedProcess) -> LaunchedProcess:
+        """Start another process for the modes that the recorder could not fork."""
+        return self.begin(launched.modes[1:], repeat=launched.repeat)
+
+    def _plan(self, control: Path, modes: tuple[Mode, ...], work: Mapping[Mode, Path]) -> dict[str, object]:
+        return {
+            "control": str(control),
+            "root": str(self.copied.root),
+            "entry": self.reproduction.entry,
+            "arguments": list(self.reproduction.arguments),
+            "tests": list(self.reproduction.tests),
+            "modes": list(modes),
+            "work": {mode: str(path) for mode, path in work.items()},
+            "distribution": "openai-agents",
+            "package": "agents",
+            "site_packages": str(self.environment.site_packages),
+            "network": self.choice.level,
+        }
+
+    def _command(self, control: Path) -> tuple[str, ...]:
+        # -P came with Python 3.11; before, a zipapp puts only itself on the path just as well.
+        safe_path = ("-P",) if self._python.minor >= (3, 11) else ()
+        return (
+            str(self.environment.python),
+            *safe_path,
+            "-s",
+            "-X",
+            f"pycache_prefix={self.environment.pycache_prefix}",
+            str(control / "recorder.pyz"),
+            str(control / "plan.json"),
+        )
+
+    def _variables(self, home: Path) -> dict[str, str]:
+        variables = {
+            "PATH": os.pathsep.join(
+                (str(self.environment.python.parent), "/usr/local/bin", "/usr/bin", "/bin")
+            ),
+            "HOME": str(home / "home"),
+            "TMPDIR": str(home / "tmp"),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONHASHSEED": "0",
+        }
+        if sys.platform == "win32":
+            # CPython does not start without it (bpo-20614).
+            variables["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", r"C:\Windows")
+        return variables
+
+    def read_back(self) -> Iterator[dict[Mode, RawRecording]]:
+        """The repeats, in order, after every process has ended.
+
+        Raises:
+            CannotDoError: the isolation was not what was chosen.
+            RecorderError: the recorder did not start, or left what it does not write.
+        """
+        for launched in self.launched:
+            self._check_held(launched)
+            for directory in (self.base, launched.home, launched.control):
+                # A script that runs as this very user may have shut them.
+                with contextlib.suppress(OSError):
+                    os.chmod(directory, 0o700)
+        for repeat in sorted({launched.repeat for launched in self.launched}):
+            found: dict[Mode, RawRecording] = {}
+            for launched in self.launched:
+                if launched.repeat == repeat:
+                    found.update(self._read(launched))
+            yield found
+
+    def _check_held(self, launched: LaunchedProcess) -> None:
+        report = launched.report()
+        wrong = report.held(self.choice.level)
+        if wrong is None and report.landlock < self.choice.landlock:
+            wrong = "Landlock was not applied"
+        if wrong is not None:
+            raise CannotDoError(
+                f"the script was not run: isolation {self.choice.level}: {wrong}", hint="`agentproof doctor`"
+            )
+
+    def _read(self, launched: LaunchedProcess) -> Iterator[tuple[Mode, RawRecording]]:
+        first = launched.modes[0]
+        why = unforked(launched.control)
+        if not has_begun(launched.control, first) and not launched.died:
+            said = captured(launched.control, "start.stderr", kept=2**16, most=2**16).data
+            raise RecorderError(
+                f"the recorder did not start (exit code {launched.report().exit_code}): "
+                f"{said.decode('utf-8', 'replace').strip()[-1000:] or 'it said nothing'}"
+            )
+        for mode in launched.modes:
+            if mode != first and not has_begun(launched.control, mode):
+                continue
+            yield (
+                mode,
+                read_mode(
+                    launched.control,
+                    mode,
+                    died=launched.died.get(mode),
+                    kept=self.limits.output_kept,
+                    most=self.limits.output_bytes,
+                    why_unforked=why,
+                    paths=self._paths(launched, mode),
+                ),
+            )
+
+    def _paths(self, launched: LaunchedProcess, mode: Mode) -> dict[str, str]:
+        tokens = {
+            self.copied.root: "<script>",
+            launched.control: "<control>",
+            launched.home / "work" / mode / "tmp": "<tmp>",
+            launched.home / "work" / mode: "<work>",
+            launched.home / "home": "<home>",
+            launched.home / "tmp": "<tmp>",
+            self.environment.site_packages: "<site-packages>",
+            self.environment.prefix: "<venv>",
+            self.environment.pycache_prefix: "<pycache>",
+            self._python.prefix: "<python>",
+        }
+        paths = {str(path): token for path, token in tokens.items()}
+        return paths | {os.path.realpath(path): token for path, token in paths.items()}
+
+
+def _shared_user_processes(choice: Choice, user: int | None) -> int:
+    """Processes that count against the script's RLIMIT_NPROC though they are not its own.
+
+    A user namespace and a uid of its own start from zero; otherwise all threads of this user count.
+    """
+    if choice.level == "namespace" or user is not None or not os.path.isdir("/proc/self"):
+        return 0
+    count = 0
+    uid = os.geteuid()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == uid:
+                    count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+__all__ = [
+    "MODES",
+    "Limits",
+    "Observation",
+    "RawRecording",
+    "ReproductionSource",
+    "StreamBytes",
+    "recorder_archive",
+    "run_recordings",
+]

@@ -1,0 +1,54 @@
+"""The event envelope (frozen) and the types that every kind of event shares."""
+
+from typing import Annotated
+
+from .._core import Limits
+from ..values import Value
+from ..wire import Count, Sha256, Text, Wire
+
+Seq = Annotated[int, Limits(ge=1, le=2**53 - 1)]
+"""The place of an event in the canonical order, counted from 1."""
+
+Label = Annotated[str, Limits(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
+"""A name for one object of the observed program, numbered by first appearance in canonical order:
+R run, S state, Q result, M model call, D session, F frame, P process, T span, W trace."""
+
+StateDigest = Sha256
+"""The digest of a member under `states/`."""
+
+ClassName = Annotated[str, Limits(pattern=r"^[^\s:]+:\S+$", max_length=400)]
+"""A Python class as `module:Qualname`."""
+
+__all__ = ["ClassName", "Count", "Event", "Failure", "Label", "Seq", "StateDigest", "Text", "Value", "Wire"]
+
+
+class Event(Wire):
+    """What every event carries. A kind adds its own fields beside these."""
+
+    seq: Seq
+    """MUST count 1, 2, 3, … through the trace."""
+
+    run: Label | None = None
+    """The innermost run that the event belongs to; absent outside of all runs."""
+
+    after: tuple[Seq, ...] | None = None
+    """The events that must precede this one, ascending and smaller than `seq`; absent means the one
+    just before it. Two events that no chain of these connects happened in parallel."""
+
+
+class Failure(Wire):
+    """An exception as it was seen."""
+
+    type: ClassName
+
+    message: Value
+    """Its text. Python's own exceptions word theirs by version, so the evidence projection leaves it out."""
+
+    bases: tuple[ClassName, ...] = ()
+    """The classes above it, nearest first, without `builtins:object`."""
+
+    data: Value | None = None
+    """What the SDK attached to it (run data, guardrail result)."""
+
+    cause: "Failure | None" = None
+    """What it was raised from."""

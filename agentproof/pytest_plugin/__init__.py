@@ -1,0 +1,1 @@
+"""Bundles as tests, and failing tests as bundles."""

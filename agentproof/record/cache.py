@@ -1,0 +1,115 @@
+"""Recordings that were made before, so that an interrupted comparison, bisection or matrix goes on.
+
+Rules:
+1. A recording is kept under all that it depends on: every file that the script can see, its arguments,
+   the locked wheels, the exact Python, our own code, the isolation, limits and repeats.
+2. It is kept unsigned and without wheels, as its one zip, sealed for this user. What does not open or
+   does not parse is made again.
+3. Only whole recordings are kept. Whatever is interrupted loses what it was just making, nothing else.
+
+    <cache>/recordings/<key>
+"""
+
+import hashlib
+import os
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from .. import __version__
+from ..bundle.store import WHEELS, Bundle, from_zip_bytes, zip_bytes
+from ..environment import wheel_store
+from ..environment.locking import Lock
+from ..errors import BundleError
+from ..isolation import levels
+from ..models.manifest import Manifest
+from ..models.wire import Sha256, encode
+from ..system.files import write_atomic
+from ..trust import seal as _seal
+from .assemble import UnsignedBundle
+from .observe import Conditions, Reproduction
+
+
+def default_results() -> "ResultStore":
+    """The user's own."""
+    return ResultStore(wheel_store.cache_root() / "recordings")
+
+
+class ResultStore:
+    """Recordings by what they depend on."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, key: Sha256) -> UnsignedBundle | None:
+        """The recording that was kept under `key`, without its wheel."""
+        try:
+            sealed = (self.root / key).read_bytes()
+            os.utime(self.root / key)  # what pruning goes by
+        except OSError:
+            return None
+        data = _seal.unseal(sealed, what=f"recording {key}")
+        if data is None:
+            return None
+        try:
+            bundle = from_zip_bytes(data)
+            return UnsignedBundle(Manifest.from_bytes(bundle.manifest), bundle)
+        except BundleError:  # of an older format
+            return None
+
+    def put(self, key: Sha256, assembled: UnsignedBundle) -> None:
+        """Keep a recording.
+
+        Raises:
+            CannotDoError: the cache cannot be written.
+        """
+        members = {
+            path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)
+        }
+        sealed = _seal.seal(zip_bytes(Bundle(assembled.bundle.manifest, members)), what=f"recording {key}")
+        if sealed is not None:
+            write_atomic(self.root / key, sealed)
+
+
+def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -> Sha256:
+    """What a recording depends on, as one digest.
+
+    Raises:
+        CannotDoError: the isolation that is asked for cannot be had.
+    """
+    source = reproduction.source
+    files, _ = source.read()
+    choice = levels.choose(conditions.require_isolation)
+    document = {
+        "agentproof": own_sources(),
+        "files": {name: _sha256(data) for name, data in files.items()},
+        "entry": source.entry,
+        "arguments": list(source.arguments),
+        "tests": list(source.tests),
+        "requires": list(reproduction.extra),
+        "environment": lock.environment(installed_files=0).to_shape(),
+        "target": lock.target.to_shape(),
+        "python": str(lock.python.path),
+        "isolation": [choice.level, choice.landlock],
+        "conditions": {
+            name: str(part)
+            for name, part in asdict(conditions).items()
+            if name not in ("require_isolation", "side_by_side")
+        },
+    }
+    return _sha256(encode(document))
+
+
+@cache
+def own_sources() -> Sha256:
+    """The code that records and judges: between releases a version number does not tell it."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in ("cli", "render"):
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _sha256(data: bytes) -> Sha256:
+    return hashlib.sha256(data).hexdigest()

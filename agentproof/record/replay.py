@@ -1,0 +1,332 @@
+"""Replay a bundle: build its environment again, run its reproduction, compare the evidence.
+
+1. The bundle must be sound (`check`); whom to trust is the reader's own question, and the script is
+   held in like any other.
+2. The environment is that of the bundle's own `pylock.toml` where it fits an interpreter here: wheels
+   by SHA-256, from the store and the index; the target's attached wheel is used where neither has it,
+   and for a target that is no release. On another interpreter or platform the same versions are
+   locked anew as of the same day, and what differs is listed.
+3. The script is run as it was: arguments, modes, and whether changes to the SDK were allowed.
+4. Equal evidence ids mean the same evidence. Otherwise the traces are aligned, and what they do not
+   share is said in words.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from ..bundle.digests import sha256
+from ..bundle.store import (
+    WHEELS,
+    Bundle,
+    bundle_id,
+    holds_another,
+    shelf_of,
+    short,
+    write_directory,
+    zip_bytes,
+)
+from ..check.bundle import CheckedBundle
+from ..diff.align import compare_traces
+from ..environment import dates, interpreters, locking, wheel_store
+from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
+from ..isolation import runner
+from ..limits import MAX_STATE_BYTES
+from ..models import pylock
+from ..models.comparison import TraceDifference
+from ..models.manifest import Manifest
+from ..models.statement import build_replayed_statement
+from ..models.trace import Mode, Trace
+from ..models.wire import decode
+from ..system import temporary
+from ..system.files import write_atomic
+from ..trust import signing
+from .assemble import UnsignedBundle
+from .observe import Conditions, Progress, observe, read_reproduction
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to replay. Without `python`, one of the bundle's own minor version, else the usual one."""
+
+    python: str | None = None
+    offline: bool = False
+    require_isolation: str | None = None
+    repeats: int = 2
+    limits: runner.Limits = field(default_factory=runner.Limits)
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to."""
+
+    bundle: Bundle
+    recorded: Manifest
+    seen: UnsignedBundle
+    """What was seen here, unsigned."""
+    environment: tuple[str, ...]
+    """How the environment differs from the recorded one, in sentences; empty: the same wheels and Python."""
+    differences: tuple[TraceDifference, ...]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the same evidence was seen."""
+        return self.seen.manifest.evidence_id == self.recorded.evidence_id
+
+
+def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> ReplayResult:
+    """Run the reproduction of a checked bundle again and compare.
+
+    Raises:
+        BundleError: the bundle is not sound.
+        UsageError: an option makes no sense.
+        CannotDoError: the environment cannot be built, or the script cannot be held in as asked for.
+        RecorderError: our own recorder failed.
+    """
+    bundle, recorded = checked.bundle, checked.manifest
+    if bundle is None or recorded is None or checked.status == "INVALID":
+        failed = next((check for check in checked.report.checks if check.status == "failed"), None)
+        raise BundleError(
+            (failed.reason if failed else None) or "invalid",
+            f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
+            hint="`agentproof check-current-bundle` says more; nothing was run",
+        )
+    with temporary.directory("replay") as root:
+        script = lay_out(bundle, recorded, root / "root")
+        reproduction = read_reproduction(
+            script,
+            recorded.reproduction.arguments,
+            root=root / "root",
+            tests=recorded.reproduction.tests,
+            extra=recorded.reproduction.requires,
+        )
+        interpreter = _interpreter(recorded, options.python, reproduction.requires)
+        lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)
+        story.done("target", _target_line(recorded, lock))
+        differences = tuple(environment_differences(recorded, lock))
+        story.done("locked", _locked_line(lock, differences))
+        seen = observe(
+            lock,
+            reproduction,
+            store=wheel_store.default_store(),
+            conditions=Conditions(
+                require_isolation=options.require_isolation,
+                allow_sdk_changes=recorded.conduct.allowed,
+                repeats=options.repeats,
+                limits=options.limits,
+            ),
+            story=story,
+        )
+    return ReplayResult(
+        bundle=bundle,
+        recorded=recorded,
+        seen=seen,
+        environment=differences,
+        differences=tuple(_differences(bundle, recorded, seen)),
+    )
+
+
+def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | None = None) -> Bundle:
+    """The bundle with a `replayed` attestation of `key`.
+
+    Raises:
+        CannotDoError: other evidence was seen, or the repeats differed: there is nothing to attest.
+    """
+    seen = replayed.seen.manifest
+    if not replayed.is_same:
+        raise CannotDoError("other evidence was seen, so the replay attests nothing")
+    if any(recording.agreement == "differ" for recording in seen.recordings):
+        raise CannotDoError("the repeats of the replay differ, so it attests nothing")
+    moment = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    statement = build_replayed_statement(
+        replayed.recorded,
+        bundle_id=bundle_id(replayed.bundle),
+        time=moment,
+        python=seen.environment.python,
+        platform=seen.environment.platform,
+        lock=sha256(pylock.render(seen.environment)),
+        isolation=seen.isolation,
+        recorder=seen.recorder,
+    )
+    name, envelope = signing.attest_replayed(statement, key)
+    return replace(replayed.bundle, attestations={**replayed.bundle.attestations, name: envelope})
+
+
+def write_attested(bundle: Bundle, path: Path) -> Path:
+    """Write a bundle with its new attestation to a directory or zip; returns that path.
+
+    What goes elsewhere than into a repository store takes its wheel along, where that is at hand.
+
+    Raises:
+        CannotDoError: the place is taken by another bundle, or cannot be written.
+    """
+    shelf = shelf_of(path)
+    if path.is_dir() or not path.name.endswith(".zip"):
+        write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
+    else:
+        bundle = _with_wheel(bundle)
+        if holds_another(path, bundle_id(bundle)):
+            raise CannotDoError(f"{path} holds something else", hint="choose another place with --output")
+        write_atomic(path, zip_bytes(bundle))
+    return path
+
+
+def _with_wheel(bundle: Bundle) -> Bundle:
+    target = Manifest.from_bytes(bundle.manifest).target
+    wheel = bundle.wheel(target.wheel)
+    if wheel is None:
+        return bundle
+    return replace(bundle, members={**bundle.members, WHEELS + target.wheel: wheel})
+
+
+def lay_out(bundle: Bundle, manifest: Manifest, root: Path) -> Path:
+    """Write the reproduction's files below `root`; returns the script."""
+    for path in manifest.reproduction.files:
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(bundle.members[path])
+    return root / manifest.reproduction.entry
+
+
+def _interpreter(recorded: Manifest, request: str | None, requires: SpecifierSet) -> interpreters.Interpreter:
+    if request is not None:
+        return interpreters.find(request, requires=requires)
+    version = recorded.environment.python.version
+    for wanted in (version.rstrip("+"), ".".join(version.split(".")[:2])):
+        try:
+            return interpreters.find(wanted, requires=requires)
+        except AgentproofError:  # not here: the nearest that is
+            continue
+    return interpreters.find(None, requires=requires)
+
+
+def _lock_again(
+    bundle: Bundle,
+    recorded: Manifest,
+    interpreter: interpreters.Interpreter,
+    scratch: Path,
+    *,
+    offline: bool,
+    story: Progress,
+) -> locking.Lock:
+    """The recorded environment for this interpreter, by rule 2."""
+    target, store = recorded.target, wheel_store.default_store()
+    is_release = target.origin.kind == "index"
+    attached = bundle.wheel(target.wheel)
+    given: Path | None = None
+    if not is_release and store.get(target.sha256) is None:
+        given = _write_wheel(attached, recorded, scratch / "attached")
+    elif not is_release:
+        given = store.get(target.sha256)
+    fits = _fits(recorded, interpreter)
+
+    def locked(wheel: Path | None) -> locking.Lock:
+        pins = [f"{each.name}=={each.version}" for each in recorded.environment.packages]
+        lock_file = scratch / "pylock.toml"
+        if fits:
+            lock_file.write_bytes(bundle.members[pylock.PYLOCK])
+        return locking.lock(
+            requirement=f"{target.name}=={target.version}" if wheel is None else None,
+            wheel=wheel,
+            origin=target.origin if wheel is not None else None,
+            sha256=target.sha256,
+            extra=() if fits else [pin for pin in pins if not pin.startswith(f"{target.name}==")],
+            interpreter=interpreter,
+            lock_file=lock_file if fits else None,
+            as_of=None if fits else recorded.environment.as_of or dates.NOW,
+            offline=offline,
+            store=store,
+            progress=story.working,
+        )
+
+    try:
+        return locked(given)
+    except (CannotDoError, UsageError) as error:
+        if given is not None or attached is None:
+            raise
+        story.done("index", f"{error.message}; trying the attached wheel")
+        return locked(_write_wheel(attached, recorded, scratch / "attached"))
+
+
+def _write_wheel(data: bytes | None, recorded: Manifest, directory: Path) -> Path:
+    if data is None:
+        raise CannotDoError(
+            f"{recorded.target.wheel} is no release, and the bundle comes without it",
+            hint="get the bundle with its wheel, or put the wheel beside it into wheels/",
+        )
+    directory.mkdir()
+    path = directory / recorded.target.wheel
+    path.write_bytes(data)
+    return path
+
+
+def _fits(recorded: Manifest, interpreter: interpreters.Interpreter) -> bool:
+    """Whether the recorded wheels are those for this interpreter."""
+    environment = recorded.environment
+    wanted = Version(environment.python.version.rstrip("+"))
+    found = Version(interpreter.version.rstrip("+"))
+    return wanted.release[:2] == found.release[:2] and environment.platform == interpreter.platform
+
+
+def environment_differences(recorded: Manifest, lock: locking.Lock) -> Iterator[str]:
+    """How the environment of `lock` differs from the recorded one, in sentences."""
+    environment = recorded.environment
+    if environment.python.version != lock.python.version:
+        yield f"CPython {lock.python.version} instead of {environment.python.version}"
+    if environment.platform != lock.python.platform:
+        mine, theirs = lock.python.platform, environment.platform
+        yield (
+            f"{mine.system} {mine.machine} {mine.libc or ''} instead of "
+            f"{theirs.system} {theirs.machine} {theirs.libc or ''}"
+        )
+    before = {package.name: package for package in environment.packages}
+    after = {package.name: package for package in lock.packages}
+    for name in sorted(before.keys() - after.keys()):
+        yield f"{name} {before[name].version} is not here"
+    for name in sorted(after.keys() - before.keys()):
+        yield f"{name} {after[name].version} is here too"
+    built: list[str] = []
+    for name in sorted(before.keys() & after.keys()):
+        if before[name].version != after[name].version:
+            yield f"{name} {after[name].version} instead of {before[name].version}"
+        elif before[name].sha256 != after[name].sha256:
+            built.append(f"{name} {after[name].version}")
+    if built:
+        yield f"other wheels of the same versions: {', '.join(built)}"
+
+
+def _target_line(recorded: Manifest, lock: locking.Lock) -> str:
+    kinds = {"index": "from the index", "file": "the attached wheel", "checkout": "the attached wheel"}
+    target = lock.target
+    return f"{target.name} {target.version}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+
+
+def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:
+    same = "as recorded" if not differences else f"{len(differences)} differences from the recorded one"
+    return f"{len(lock.packages)} wheels for CPython {lock.python.version}: {same}"
+
+
+def _differences(bundle: Bundle, recorded: Manifest, seen: UnsignedBundle) -> Iterator[TraceDifference]:
+    mine, theirs = traces_of(bundle, recorded), traces_of(seen.bundle, seen.manifest)
+    for mode in mine:
+        if mode in theirs:
+            yield from compare_traces(
+                mine[mode],
+                lambda digest: state_of(bundle, digest),
+                theirs[mode],
+                lambda digest: state_of(seen.bundle, digest),
+            )
+
+
+def traces_of(bundle: Bundle, manifest: Manifest) -> dict[Mode, Trace]:
+    """The traces of a bundle that was checked, or made here."""
+    return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
+
+
+def state_of(bundle: Bundle, digest: str) -> object:
+    """A state of a bundle that was checked, or made here."""
+    return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)

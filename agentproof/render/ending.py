@@ -1,0 +1,98 @@
+"""How a script came to an end that was not a clean one, and what its author can do about it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..models.events import NetworkRefused, ScriptEnded, ScriptWrote
+from ..models.trace import Mode, Trace
+
+_LINES: Final = 5
+_WIDTH: Final = 160
+_KEY_NAMES: Final = re.compile(r"\b[A-Z][A-Z0-9_]*API_?KEY\b|\bapi_key\b")
+_OUTCOMES: Final[Mapping[str, str]] = {
+    "killed": "killed",
+    "timed_out": "stopped, since it ran longer than it may",
+    "too_much_output": "stopped, since it wrote more than it may",
+    "out_of_memory": "stopped, since it took more memory than it may",
+}
+
+
+def render_endings(traces: Mapping[Mode, Trace]) -> Iterator[str]:
+    """A few lines for each different end that was not a clean one; then the next step, where one is known."""
+    told: dict[tuple[str, ...], list[str]] = {}
+    hints: dict[str, None] = {}
+    for mode, trace in traces.items():
+        end = next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
+        if end is None or (end.outcome == "exited" and not end.code):
+            continue
+        lines = (_ending(end), *_last_words(trace))
+        told.setdefault(lines, []).append(mode)
+        hint = _hint(end, trace)
+        if hint is not None:
+            hints.setdefault(hint)
+    for lines, modes in told.items():
+        yield f"{' and '.join(modes)}: {lines[0]}"
+        yield from (f"  | {line}" for line in lines[1:])
+    for hint in hints:
+        yield f"next: {hint}"
+
+
+def _ending(end: ScriptEnded) -> str:
+    if end.error is not None:
+        name = end.error.type.removeprefix("builtins:").replace(":", ".")
+        message = _cut(" ".join(_text(end.error.message).split()))
+        place = f", at {end.frames[-1].file}:{end.frames[-1].line}" if end.frames else ""
+        return f"{name}: {message}{place}" if message else f"{name}{place}"
+    if end.outcome == "exited":
+        return f"exited with {end.code}"
+    return _OUTCOMES.get(end.outcome, end.outcome.replace("_", " "))
+
+
+def _last_words(trace: Trace) -> tuple[str, ...]:
+    """The end of stderr without the traceback, which `_ending` has said."""
+    wrote = next((e for e in trace.events if isinstance(e, ScriptWrote) and e.stream == "stderr"), None)
+    if wrote is None:
+        return ()
+    before, _, _ = _text(wrote.text).partition("Traceback (most recent call last):")
+    lines = [line for line in before.splitlines() if line.strip()]
+    return tuple(map(_cut, lines[-_LINES:]))
+
+
+def _hint(end: ScriptEnded, trace: Trace) -> str | None:
+    """The next step for the ends that most newcomers meet."""
+    if end.outcome == "timed_out":
+        return "--timeout SECONDS, if it really takes that long"
+    if any(isinstance(event, NetworkRefused) and not event.loopback for event in trace.events):
+        return _SCRIPTED
+    if end.error is None:
+        return None
+    if _KEY_NAMES.search(_text(end.error.message)):
+        return _SCRIPTED
+    kinds = (end.error.type, *end.error.bases)
+    return next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
+
+
+_SCRIPTED: Final = (
+    "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
+    "writes one to start from)"
+)
+_BY_KIND: Final[Mapping[str, str]] = {
+    "builtins:FileNotFoundError": "the working directory is empty: open files beside the script by "
+    "Path(__file__).parent",
+    "builtins:EOFError": "nobody types: stdin is empty while a script is recorded; pass ARGUMENTS instead",
+    "builtins:ModuleNotFoundError": "--with REQUIREMENT installs what the script needs, or name it in the "
+    "script's header",
+}
+
+
+def _text(value: Any) -> str:  # Any: a value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and value.keys() == {"$str"}:
+        return "".join(map(chr, value["$str"]))
+    return ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

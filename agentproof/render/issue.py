@@ -1,0 +1,281 @@
+"""The first part of an issue: what is wrong, in words; what changed; what happened, step by step."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..claims.judge import explain_reason
+from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
+from .items import describe_call, details
+from .markup import code, fence, prose
+from .reasons import TIMES, ClaimLine, Reason
+from .sides import change_lines
+from .story import Branch, Step, Story, TraceStory, mode_words
+from .text import as_text, one_line, value_text
+
+_MAX_CLAIMS = 8
+_MAX_REASONS = 3
+_MAX_CHANGES = 6
+_MAX_TOOLS = 12
+_MAX_STEPS = 40
+_MAX_DETAILS = 8
+_MAX_WHOLE = 12_000
+"""Characters of the steps that are folded away."""
+
+
+def describe_bug(story: Story) -> Iterator[str]:
+    """Lines of Markdown."""
+    target = story.manifest.target
+    yield "### Describe the bug"
+    yield ""
+    yield prose(story.title)
+    yield ""
+    yield from _warnings(story)
+    yield f"Recorded on {code(target.name)} {code(target.version)} with agentproof: {_verdict(story)}."
+    if story.violated:
+        if story.verdict.status == "inconclusive":
+            yield "What one recording shows all the same:"
+        yield ""
+    for claim in story.violated[:_MAX_CLAIMS]:
+        yield from _claim(claim)
+    if len(story.violated) > _MAX_CLAIMS:
+        yield f"- and {len(story.violated) - _MAX_CLAIMS} more, which the bundle lists"
+    if any("streamed" in claim.modes or "both" in claim.modes for claim in story.violated):
+        yield ""
+        yield "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)"
+    if not story.violated:
+        yield from _printed(story)
+    yield from _difference(story)
+    yield from _happened(story)
+    yield from _tools(story)
+
+
+def _warnings(story: Story) -> Iterator[str]:
+    if story.report.status in ("STALE", "UNTRUSTED"):
+        yield f"**{story.report.status}**: {_STATUS[story.report.status]}."
+        yield ""
+    conduct = story.manifest.conduct
+    touched = [*conduct.changed, *(place.name for place in conduct.private_writes)]
+    if touched:
+        allowed = ", which the recording allowed" if conduct.allowed else ""
+        yield f"The script changes the SDK itself{allowed}: {', '.join(map(code, touched[:8]))}."
+        yield ""
+
+
+_STATUS = {
+    "STALE": "the bundle is about another source than the one that it was checked against",
+    "UNTRUSTED": "nobody whom the checker trusts signed this bundle",
+}
+
+
+def _verdict(story: Story) -> str:
+    match story.verdict.status:
+        case "violated":
+            count = len(story.violated)
+            return f"it shows {count} violation{'' if count == 1 else 's'}"
+        case "holds":
+            return "every claim that had something to judge holds"
+        case _:
+            return f"inconclusive ({'; '.join(map(explain_reason, story.verdict.reasons))})"
+
+
+def _claim(claim: ClaimLine) -> Iterator[str]:
+    modes = "" if claim.modes == ("both",) else f" ({mode_words(claim.modes)})"
+    head = f"- **{prose(claim.id)}**{modes}"
+    if len(claim.reasons) == 1:
+        yield f"{head}: {prose(claim.reasons[0].text)}"
+        return
+    yield f"{head}:"
+    yield from (f"  - {prose(reason.text)}" for reason in claim.reasons[:_MAX_REASONS])
+    if len(claim.reasons) > _MAX_REASONS:
+        yield f"  - and {len(claim.reasons) - _MAX_REASONS} more like it"
+
+
+def _printed(story: Story) -> Iterator[str]:
+    """What no claim is about may be what the script says itself."""
+    wrote = story.tellings[0].output.get("stdout") if story.tellings else None
+    if wrote is not None:
+        yield ""
+        yield "The script prints:"
+        yield ""
+        yield fence(as_text(wrote.text), "text", limit=2000)
+
+
+def _difference(story: Story) -> Iterator[str]:
+    reasons = [reason for claim in story.violated for reason in claim.reasons if reason.changes]
+    if not reasons:
+        return
+    lines: list[str] = []
+    for reason in reasons[:_MAX_REASONS]:
+        shown = reason.changes[: _MAX_CHANGES if reason is reasons[0] else 2]
+        for change in shown:
+            lines.append(f"@@ {_place(reason, change.pointer)} @@")
+            lines += [f"{sign}{line}" for sign, line in change_lines(change, limit=16)]
+        if len(reason.changes) > len(shown):
+            lines.append(f"@@ and {len(reason.changes) - len(shown)} more places @@")
+    yield ""
+    yield "What changed:"
+    yield ""
+    yield fence("\n".join(lines), "diff")
+
+
+def _place(reason: Reason, pointer: str) -> str:
+    sides = "" if reason.sides == TIMES else f": - {reason.sides[0]}, + {reason.sides[1]}"
+    return f"{reason.about or ''} {pointer}{sides}".strip()
+
+
+# Step by step
+
+
+def _happened(story: Story) -> Iterator[str]:
+    """The steps of the telling that decides the claims; of a long one those around what does."""
+    telling = _deciding(story)
+    if telling is None:
+        return
+    streams = _streams_told(telling)
+    steps = [step for step in telling.steps if step.tone != "minor" or step.remarks or _tells(step, streams)]
+    shown = steps
+    if len(steps) > _MAX_STEPS:
+        shown = (_around(telling, steps) or steps)[:_MAX_STEPS]
+    depths = _depths(telling.parts)
+    yield ""
+    yield (
+        f"What happened {mode_words([telling.mode])}, step by step (R… are runs, S… RunStates, Q… results, "
+        "numbered as they first appear; ✗ marks what decides the claims):"
+    )
+    yield ""
+    yield fence("\n".join(_step_lines(shown, depths)), "text")
+    if len(shown) < len(steps):
+        yield ""
+        yield f"<details><summary>All {len(steps)} steps</summary>"
+        yield ""
+        yield fence("\n".join(_step_lines(steps, depths)), "text", limit=_MAX_WHOLE)
+        yield ""
+        yield "</details>"
+
+
+def _deciding(story: Story) -> TraceStory | None:
+    """The telling that most claims rest on; the first of those that are equal in this."""
+    return max(story.tellings, key=_decided_in, default=None)
+
+
+def _decided_in(telling: TraceStory) -> int:
+    return len(
+        {remark.claim.id for step in telling.steps for remark in step.remarks if remark.claim.mode != "both"}
+    )
+
+
+def _streams_told(telling: TraceStory) -> set[str]:
+    """Runs of which a claim says that their stream tells something wrong."""
+    return {
+        remark.finding.run
+        for step in telling.steps
+        for remark in step.remarks
+        if remark.claim.kind == "stream-tells-result" and remark.finding.run is not None
+    }
+
+
+def _tells(step: Step, runs: set[str]) -> bool:
+    return isinstance(step.event, StreamItem) and step.event.of_run in runs
+
+
+def _around(telling: TraceStory, steps: list[Step]) -> list[Step]:
+    """Of many steps those beside what decides a claim, with the beginnings of the runs that they are in."""
+    flagged = [step for step in steps if step.remarks]
+    near = {step.seq + offset for step in flagged for offset in (-2, -1, 0, 1)}
+    runs = {step.event.run for step in flagged}
+    starts = {
+        step.seq for step in telling.steps if isinstance(step.event, RunStarted) and step.event.run in runs
+    }
+    return [step for step in steps if step.seq in near | starts]
+
+
+def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[str]:
+    last = 0
+    for step in steps:
+        if step.seq > last + 4:
+            yield "   …"
+        last = step.seq
+        mark = "✗" if step.remarks else " "
+        indent = "  " * depths.get(step.seq, 0)
+        yield f"{step.seq:>4} {mark} {indent}{one_line(step.text, 160)}"
+        parts = details(step.event) if step.remarks else []
+        yield from (f"{'':>7}{indent}  - {one_line(part, 150)}" for part in parts[-_MAX_DETAILS:])
+
+
+def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for part in parts:
+        found |= _depths(part.parts, depth + 1) if isinstance(part, Branch) else {part.seq: depth}
+    return found
+
+
+# Tools
+
+
+def _tools(story: Story) -> Iterator[str]:
+    first, *later = story.tellings or (None,)
+    if first is None:
+        return
+    ran = list(_tool_lines(first))
+    yield ""
+    if not ran:
+        yield "No tool ran."
+    else:
+        yield "Tools that ran:"
+        yield ""
+        yield from _few(ran)
+    for telling in later:
+        streamed = list(_tool_lines(telling))
+        if streamed == ran:
+            continue
+        yield ""
+        if not streamed:
+            yield "With its runs streamed no tool ran."
+            continue
+        yield "With its runs streamed other tools ran, or in another order:"
+        yield ""
+        yield from _few(streamed)
+
+
+def _few(lines: list[str]) -> Iterator[str]:
+    """The first lines; those that follow one another and say the same as one."""
+    merged: list[tuple[str, int]] = []
+    for line in lines:
+        if merged and merged[-1][0] == line:
+            merged[-1] = (line, merged[-1][1] + 1)
+        else:
+            merged.append((line, 1))
+    yield from (line + (f", {count} times" if count > 1 else "") for line, count in merged[:_MAX_TOOLS])
+    left = sum(count for _, count in merged[_MAX_TOOLS:])
+    if left:
+        yield f"- and {left} more"
+
+
+def _tool_lines(telling: TraceStory) -> Iterator[str]:
+    paused = {
+        step.event.run
+        for step in telling.steps
+        if isinstance(step.event, RunEnded) and step.event.interruptions
+    }
+    for step in telling.steps:
+        event = step.event
+        if not isinstance(event, ToolStarted):
+            continue
+        end = _end_of(telling, step, event)
+        if end is not None:
+            gave = f" gave {code(value_text(end.output, 160))}"
+        else:
+            gave = " had to wait for a decision" if event.run in paused else " did not finish"
+        needs = " (needs approval)" if event.needs_approval else ""
+        yield f"- {code(describe_call(event.tool, event.arguments, event.call_id))}{needs}{gave}"
+
+
+def _end_of(telling: TraceStory, step: Step, start: ToolStarted) -> ToolEnded | None:
+    for later in telling.steps[step.seq :]:
+        end = later.event
+        if isinstance(end, ToolEnded) and (end.tool, end.call_id, end.run) == (
+            start.tool,
+            start.call_id,
+            start.run,
+        ):
+            return end
+    return None

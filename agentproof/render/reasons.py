@@ -1,0 +1,133 @@
+"""Why a claim came to its status: sentences, what changed, the events that it rests on."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import claims
+from ..models.diff import ABSENT, Change, diff
+from ..models.manifest import ClaimResult, EventRef, Finding, Status
+from ..models.trace import Mode
+
+if TYPE_CHECKING:
+    from .story import TraceStory
+
+TIMES = ("before", "after")
+MODES = ("as written", "streamed")
+"""What the two values of a change are."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a claim came to its status: one sentence, and all that it is true of."""
+
+    text: str
+    about: str | None
+    """What changed: a state, or the result of a run."""
+    changes: tuple[Change, ...]
+    """In it, with both values whole, for findings that have a pointer."""
+    sides: tuple[str, str]
+    """What the two values of a change are."""
+    refs: tuple[EventRef, ...]
+    """The events that it rests on, in every mode, each once."""
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """One claim over all modes in which it came to one status."""
+
+    id: str
+    kind: str
+    status: Status
+    modes: tuple[str, ...]
+    rule: str
+    """What the kind of claim says, in one sentence."""
+    reasons: tuple[Reason, ...]
+
+
+def rule_of(kind: str) -> str:
+    """What a kind of claim says: the first paragraph of its page."""
+    module = claims.INVARIANTS.get(kind) or claims.AUTHORED[kind]
+    doc = sys.modules[module.__name__].__doc__ or ""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+_STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
+
+
+def claims_told(results: Iterable[ClaimResult], tellings: "Mapping[Mode, TraceStory]") -> Iterator[ClaimLine]:
+    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another."""
+    by_id: dict[str, list[ClaimResult]] = {}
+    for claim in results:
+        by_id.setdefault(claim.id, []).append(claim)
+    told: list[ClaimLine] = []
+    for name, group in by_id.items():
+        statuses = {claim.status for claim in group}
+        best = next(status for status in _STATUSES if status in statuses)
+        chosen = [claim for claim in group if claim.status == best]
+        told.append(
+            ClaimLine(
+                id=name,
+                kind=group[0].kind,
+                status=best,
+                modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
+                rule=rule_of(group[0].kind),
+                reasons=tuple(_reasons(chosen, tellings)),
+            )
+        )
+    yield from sorted(told, key=lambda claim: _STATUSES.index(claim.status))
+
+
+def _reasons(group: Iterable[ClaimResult], tellings: "Mapping[Mode, TraceStory]") -> Iterator[Reason]:
+    """One reason for each sentence; findings that differ in their pointer alone are one."""
+    changes: dict[str, dict[str, Change]] = {}
+    refs: dict[str, dict[EventRef, None]] = {}
+    about: dict[str, str | None] = {}
+    sides: dict[str, tuple[str, str]] = {}
+    for claim in group:
+        for finding in claim.because:
+            text = claims.explain(claim, finding)
+            about.setdefault(text, _whose(claim, finding))
+            sides.setdefault(text, MODES if claim.mode == "both" else TIMES)
+            refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
+            told = changes.setdefault(text, {})
+            for change in _changes(claim, finding, tellings):
+                told.setdefault(change.pointer, change)
+    for text, found in refs.items():
+        yield Reason(text, about[text], tuple(changes[text].values()), sides[text], tuple(found))
+
+
+def _whose(claim: ClaimResult, finding: Finding) -> str | None:
+    if finding.state is not None:
+        return f"{finding.state}, {finding.call_id}" if finding.call_id else finding.state
+    if finding.run is None or claim.mode == "both":
+        return finding.run
+    return f"result of {finding.run}"
+
+
+def _changes(claim: ClaimResult, finding: Finding, tellings: "Mapping[Mode, TraceStory]") -> Iterator[Change]:
+    """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
+    it is what the one has and the other has not."""
+    told = claims.change_of(finding)
+    before, after = told.before, told.after
+    if finding.pointer is not None:
+        yield _in_states(finding, tellings) or Change(finding.pointer, before, after)
+    elif claim.mode == "both" and not (before is ABSENT and after is ABSENT):
+        where = finding.subject or "value"
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from (
+                Change(f"{where} {each.pointer}", each.before, each.after) for each in diff(before, after)
+            )
+        else:
+            yield Change(where, before, after)
+
+
+def _in_states(finding: Finding, tellings: "Mapping[Mode, TraceStory]") -> Change | None:
+    for ref in finding.events:
+        telling = tellings.get(ref.mode)
+        for look in telling.step(ref.seq).looks if telling else ():
+            for change in look.changes if look.state == finding.state else ():
+                if change.pointer == finding.pointer:
+                    return change
+    return None

@@ -1,0 +1,287 @@
+"""What a checked bundle tells, arranged for reading: claims with their reasons, and each trace as a tree.
+
+Terminal, Markdown and HTML are three renderings of the same `Story`. Texts are plain: a renderer escapes
+them in its own way.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import claims
+from ..bundle.store import Bundle
+from ..check.bundle import CheckedBundle
+from ..errors import BundleError
+from ..models.diff import Change, diff
+from ..models.events import (
+    Event,
+    RunEnded,
+    RunStarted,
+    ScriptWrote,
+    StateDecided,
+    StateMade,
+    StateObserved,
+    StateRestored,
+    StateSerialised,
+)
+from ..models.manifest import ClaimResult, Finding, Manifest
+from ..models.report import Report, Verdict
+from ..models.trace import Mode, Trace
+from .reasons import ClaimLine, claims_told
+from .text import visible
+from .tones import Tone, tone
+from .words import sentence
+
+_MAX_DEPTH = 40
+"""Runs nested deeper than this stand beside the one that they are in."""
+_HEAD_BYTES = 16_384
+# A script's docstring after its comments; the script is read, never parsed by Python.
+_DOCSTRING = re.compile(
+    r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
+    r"[rRuU]?(?:\"\"\"|'''|\"|')\s*(?P<line>[^\s\"'][^\n\"]{2,200}?)\s*(?:\"|'''|\n)"
+)
+MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+
+@dataclass(frozen=True)
+class Look:
+    """One state at one event: as it was before, where the event tells that, and as it was just after."""
+
+    state: str
+    before: str | None
+    """A digest; None where the event shows the state but not what it was."""
+    after: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A finding that rests on an event."""
+
+    claim: ClaimResult
+    finding: Finding
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event of a trace."""
+
+    mode: Mode
+    event: Event
+    text: str
+    tone: Tone
+    looks: tuple[Look, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def seq(self) -> int:
+        return self.event.seq
+
+    @property
+    def parallel(self) -> bool:
+        """The order in which it stands beside the event before it is not an observation."""
+        return self.event.after is not None
+
+
+@dataclass
+class Branch:
+    """A run with its steps and the runs inside it, in the order of the trace."""
+
+    run: str
+    parts: list["Step | Branch"] = field(default_factory=list)
+    around: "Branch | None" = None
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class TraceStory:
+    """One trace."""
+
+    mode: Mode
+    steps: tuple[Step, ...]
+    parts: tuple[Step | Branch, ...]
+    """The steps again, runs as branches."""
+    states: tuple[str, ...]
+    """The labels of all states, by first appearance."""
+    output: Mapping[str, ScriptWrote]
+    """What the script wrote, by stream."""
+
+    def step(self, seq: int) -> Step:
+        return self.steps[seq - 1]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A bundle that is not INVALID, arranged for reading."""
+
+    report: Report
+    """What the reader was told by the check."""
+    verdict: Verdict
+    """As it was recomputed."""
+    manifest: Manifest
+    bundle: Bundle
+    states: Mapping[str, Any]  # Any: a state's JSON
+    claims: tuple[ClaimLine, ...]
+    tellings: tuple[TraceStory, ...]
+
+    @property
+    def violated(self) -> tuple[ClaimLine, ...]:
+        return tuple(claim for claim in self.claims if claim.status == "violated")
+
+    @property
+    def title(self) -> str:
+        """The reproduction's title, else its first test, its docstring's first line or its file's name."""
+        reproduction = self.manifest.reproduction
+        if reproduction.title:
+            return reproduction.title
+        if reproduction.tests:
+            more = f" and {len(reproduction.tests) - 1} more" if len(reproduction.tests) > 1 else ""
+            return f"{reproduction.tests[0]}{more}"
+        source = self.bundle.members[reproduction.entry][:_HEAD_BYTES].decode("utf-8", "replace")
+        found = _DOCSTRING.match(source)
+        return found["line"].strip() if found else reproduction.entry
+
+    def telling(self, mode: Mode) -> TraceStory | None:
+        return next((each for each in self.tellings if each.mode == mode), None)
+
+
+def tell(checked: CheckedBundle, *, as_shown: Report | None = None) -> Story:
+    """Arrange a checked bundle.
+
+    A check stops at a signer that is not trusted. To show such a bundle all the same, check it again
+    without trust and pass what the reader was told as `as_shown`.
+
+    Raises:
+        BundleError: the bundle is INVALID, or its claims were not recomputed; nothing of it is told.
+    """
+    report, verdict = checked.report, checked.report.verdict
+    if report.status == "INVALID" or verdict is None or checked.manifest is None or checked.bundle is None:
+        failed = next((check for check in report.checks if check.status == "failed"), None)
+        reason = (failed.reason if failed else None) or "not_judged"
+        raise BundleError(
+            reason,
+            f"{report.bundle or 'this bundle'} is {report.status}, so nothing of it is shown: "
+            f"{visible(failed.detail) if failed else 'its claims were not recomputed'}",
+            hint="`agentproof check-current-bundle` says what is wrong with it",
+        )
+    results = checked.manifest.judgement.claims
+    remarks = _remarks(results)
+    tellings = tuple(
+        _telling(checked.traces[mode], checked.states, remarks.get(mode, {}))
+        for mode in MODES
+        if mode in checked.traces
+    )
+    return Story(
+        report=as_shown or report,
+        verdict=verdict,
+        manifest=checked.manifest,
+        bundle=checked.bundle,
+        states=checked.states,
+        claims=tuple(claims_told(results, {each.mode: each for each in tellings})),
+        tellings=tellings,
+    )
+
+
+def _remarks(results: Iterable[ClaimResult]) -> Mapping[Mode, Mapping[int, list[Remark]]]:
+    found: dict[Mode, dict[int, list[Remark]]] = {}
+    for claim in results:
+        if claim.status != "violated":
+            continue
+        for finding in claim.because:
+            remark = Remark(claim, finding, claims.explain(claim, finding))
+            for ref in finding.events:
+                found.setdefault(ref.mode, {}).setdefault(ref.seq, []).append(remark)
+    return found
+
+
+# Traces
+
+
+def _telling(
+    trace: Trace,
+    states: Mapping[str, Any],  # Any: a state's JSON
+    remarks: Mapping[int, list[Remark]],
+) -> TraceStory:
+    resumed: dict[str, RunStarted] = {}
+    steps: list[Step] = []
+    for event in trace.events:
+        if isinstance(event, RunStarted) and event.run is not None:
+            resumed[event.run] = event
+        steps.append(
+            Step(
+                mode=trace.mode,
+                event=event,
+                text=sentence(event),
+                tone=tone(event),
+                looks=tuple(_looks(event, resumed, states)),
+                remarks=tuple(remarks.get(event.seq, ())),
+            )
+        )
+    return TraceStory(
+        mode=trace.mode,
+        steps=tuple(steps),
+        parts=tuple(_tree(steps)),
+        states=tuple(dict.fromkeys(look.state for step in steps for look in step.looks)),
+        output={event.stream: event for event in trace.events if isinstance(event, ScriptWrote)},
+    )
+
+
+def _looks(
+    event: Event,
+    resumed: Mapping[str, RunStarted],
+    states: Mapping[str, Any],  # Any: a state's JSON
+) -> Iterator[Look]:
+    match event:
+        case StateDecided() | StateObserved():
+            yield _look(event.state, event.before, event.snapshot, states)
+        case StateRestored():
+            yield _look(event.state, event.source, event.snapshot, states)
+        case StateMade() | StateSerialised():
+            yield Look(event.state, None, event.snapshot)
+        case RunStarted(state=str() as state, snapshot=str() as snapshot):
+            yield Look(state, None, snapshot)
+        case RunEnded(input_state=str() as after):
+            start = resumed.get(event.run or "")
+            if start is not None and start.state is not None:
+                yield _look(start.state, start.snapshot, after, states)
+        case _:
+            pass
+
+
+def _look(state: str, before: str | None, after: str, states: Mapping[str, Any]) -> Look:  # Any: JSON
+    if before is None or before == after:
+        return Look(state, before, after)
+    return Look(state, before, after, tuple(diff(states[before], states[after])))
+
+
+def _tree(steps: Iterable[Step]) -> Iterator[Step | Branch]:
+    """Steps in their order, those of a run in its branch. What belongs to no run stands in the run that is
+    open at the time, if there is just one at the top."""
+    branches: dict[str, Branch] = {}
+    roots: list[Step | Branch] = []
+    open_at_top: list[Branch] = []
+    for step in steps:
+        event = step.event
+        if isinstance(event, RunStarted) and event.run is not None and event.run not in branches:
+            parent = branches.get(event.parent or "")
+            home = parent if parent is None or parent.depth < _MAX_DEPTH else parent.around
+            branch = Branch(event.run, around=home, depth=home.depth + 1 if home else 0)
+            branches[event.run] = branch
+            (home.parts if home else roots).append(branch)
+            if parent is None:
+                open_at_top.append(branch)
+        own = branches.get(event.run or "")
+        if own is None and len(open_at_top) == 1:
+            own = open_at_top[0]
+        (own.parts if own else roots).append(step)
+        if isinstance(event, RunEnded):
+            open_at_top = [branch for branch in open_at_top if branch.run != event.run]
+    yield from roots
+
+
+def mode_words(modes: Iterable[str]) -> str:
+    """The modes as people say them."""
+    words = {"as-written": "as written", "streamed": "streamed", "both": "both modes compared"}
+    return " and ".join(words.get(mode, mode) for mode in modes)

@@ -1,0 +1,125 @@
+"""A bundle in the terminal: its verdict, its traces as trees, a state at an event, what changed."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from ..claims.judge import explain_reason
+from ..errors import UsageError
+from .beside import tells_the_same
+from .items import details
+from .sides import change_lines
+from .story import Branch, Look, Step, Story, TraceStory
+from .text import one_line, pretty, visible
+
+_COLOURS = {
+    "run": "cyan",
+    "model": "blue",
+    "tool": "magenta",
+    "decision": "yellow",
+    "state": "green",
+    "failure": "red",
+}
+_SIGNS = {"-": "red", "+": "green"}
+_MAX_CHANGES = 12
+
+
+def render_story(
+    story: Story, *, tellings: Sequence[TraceStory], diffs: bool, everything: bool
+) -> Iterator[str]:
+    """The verdict, then each trace as a tree; one that tells the same as the first is only named."""
+    target = story.manifest.target
+    yield click.style(visible(story.title), bold=True)
+    yield f"{target.name} {target.version}, {story.report.status}: {verdict_sentence(story)}"
+    for claim in story.violated:
+        where = " and ".join(claim.modes)
+        yield f"  {click.style('violated', fg='red', bold=True)} {visible(claim.id)} ({where})"
+        for reason in claim.reasons[:3]:
+            yield f"           {visible(reason.text)}"
+            for change in reason.changes[:1]:
+                more = f" and {len(reason.changes) - 1} more" if len(reason.changes) > 1 else ""
+                yield f"             at {visible(change.pointer)}{more}"
+        if len(claim.reasons) > 3:
+            yield f"           … and {len(claim.reasons) - 3} more"
+    for telling in tellings:
+        yield ""
+        if telling is not tellings[0] and not everything and tells_the_same(tellings[0], telling):
+            yield f"{click.style(telling.mode, bold=True)}: the same steps"
+            continue
+        yield click.style(telling.mode, bold=True)
+        yield from _parts(telling.parts, 0, diffs=diffs, everything=everything)
+
+
+def verdict_sentence(story: Story) -> str:
+    """`shows 2 violations`, `every claim holds`, or why it is inconclusive."""
+    match story.verdict.status:
+        case "violated":
+            count = len(story.violated)
+            return f"shows {count} violation{'' if count == 1 else 's'}"
+        case "holds":
+            return "every claim that had something to judge holds"
+        case _:
+            return f"inconclusive: {'; '.join(map(explain_reason, story.verdict.reasons))}"
+
+
+def state_at(telling: TraceStory, spec: str) -> str:
+    """The digest of a state; `spec` is S2 or S2@11.
+
+    Raises:
+        UsageError: no such state, or it does not exist yet at that event.
+    """
+    return _look_at(telling, spec)[1].after
+
+
+def render_state(telling: TraceStory, story: Story, spec: str, *, diffs: bool) -> Iterator[str]:
+    """A state as JSON, or with `diffs` what the event changed in it; raises as `state_at` does."""
+    step, look = _look_at(telling, spec)
+    if not diffs:
+        yield pretty(story.states[look.after])
+        return
+    yield f"{look.state} at event {step.seq}: {step.text}"
+    if look.before is None:
+        yield "  first seen here, or seen as it was"
+    yield from _changes(look, "  ", limit=None)
+
+
+def _look_at(telling: TraceStory, spec: str) -> tuple[Step, Look]:
+    label, _, moment = spec.partition("@")
+    if label not in telling.states:
+        known = ", ".join(telling.states) or "none"
+        raise UsageError(f"--state {spec}: no state {label} in {telling.mode}", hint=f"there are: {known}")
+    if moment and not moment.isdecimal():
+        raise UsageError(f"--state {spec}: {moment!r} is no event number", hint="write S2 or S2@11")
+    until = int(moment) if moment else len(telling.steps)
+    seen = [(step, look) for step in telling.steps[:until] for look in step.looks if look.state == label]
+    if not seen:
+        raise UsageError(f"--state {spec}: {label} does not exist yet at event {until}")
+    return seen[-1]
+
+
+def _parts(parts: Iterable[Step | Branch], depth: int, *, diffs: bool, everything: bool) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Branch):
+            yield from _parts(part.parts, depth + 1, diffs=diffs, everything=everything)
+            continue
+        if part.tone == "minor" and not part.remarks and not everything:
+            continue
+        bars = "│ " * depth
+        mark = "∥" if part.parallel else " "
+        yield f"{part.seq:>5} {mark} {bars}{click.style(part.text, fg=_COLOURS.get(part.tone))}"
+        margin = f"{'':>8}{bars}  "
+        for text in dict.fromkeys(remark.text for remark in part.remarks):
+            yield f"{margin}{click.style('✗ ' + visible(text), fg='red')}"
+        for line in details(part.event) if part.remarks or everything else ():
+            yield f"{margin}- {one_line(line, 160)}"
+        for look in part.looks if diffs else ():
+            yield from _changes(look, margin, limit=_MAX_CHANGES)
+
+
+def _changes(look: Look, margin: str, *, limit: int | None) -> Iterator[str]:
+    for change in look.changes[:limit]:
+        yield f"{margin}{visible(change.pointer)}"
+        for sign, line in change_lines(change):
+            yield f"{margin}{click.style(f'{sign} {line}', fg=_SIGNS[sign])}"
+    if limit is not None and len(look.changes) > limit:
+        yield f"{margin}… and {len(look.changes) - limit} more changes"

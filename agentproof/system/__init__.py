@@ -1,0 +1,1 @@
+"""The operating system: files written whole, temporary directories, processes, signals."""

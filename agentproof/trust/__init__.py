@@ -1,0 +1,1 @@
+"""Whom the reader believes: keys, envelopes, allowed signers, keyring, agent."""
