@@ -6,6 +6,8 @@ import importlib
 import json
 import pickle
 import pkgutil
+import subprocess
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -298,3 +300,40 @@ def test_what_is_parsed_is_not_parsed_again() -> None:
     # A document of the parser's own is taken over, not copied: a value in it is the very same one.
     document = from_json(json.dumps({"type": "a:B", "message": {"a": [1]}}))
     assert Failure._validated(document).message is document["message"]
+
+
+_THREADS = """
+import sys, threading
+from agentproof.models.wire import Wire
+from agentproof.models import comparison, manifest, report, statement, trace
+
+sys.setswitchinterval(1e-6)
+
+def below(wire):
+    for each in wire.__subclasses__():
+        yield each
+        yield from below(each)
+
+def validate(wire, start):
+    start.wait()
+    try:
+        wire.model_validate({"nobody's": 1})
+    except Exception as error:
+        problem = str(error).splitlines()[0]
+        if not problem.endswith(f"for {wire.__name__}"):
+            print(problem)
+
+for wire in [*below(Wire)]:
+    start = threading.Barrier(4)
+    threads = [threading.Thread(target=validate, args=(wire, start)) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+"""
+
+
+def test_threads_that_need_a_model_for_the_first_time_do_not_disturb_one_another() -> None:
+    # Wheels are fetched by several threads. Before pydantic 2.14 one saw what another was about to build.
+    done = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
