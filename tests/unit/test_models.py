@@ -125,10 +125,12 @@ def _broken(draw: Any, document: Any) -> Any:  # Any: hypothesis' draw, and JSON
     return draw(st.sampled_from(_ODD))
 
 
+_VALUE = referencing.Resource.from_contents(json.loads(schemas()["value.schema.json"]))
+
+
 @functools.cache
 def _validator(wire: Any) -> Any:  # Any: a model; jsonschema's validators share no public type
-    value = referencing.Resource.from_contents(json.loads(schemas()["value.schema.json"]))
-    registry: referencing.Registry[Any] = referencing.Registry().with_resource("value.schema.json", value)
+    registry: referencing.Registry[Any] = referencing.Registry().with_resource("value.schema.json", _VALUE)
     return jsonschema.Draft202012Validator(json.loads(schema_of(wire, name="wire")), registry=registry)
 
 
