@@ -19,6 +19,7 @@ from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
+from ..models.manifest import Judgement
 from ..record.selection import is_test, parse_named
 
 SCRIPT: Final = "reproduction.py"
@@ -35,6 +36,8 @@ class Subject:
     root: Path | None = None
     tests: tuple[str, ...] = ()
     bundle: Bundle | None = None
+    judged_now: Judgement | None = None
+    """Of a bundle that was recorded by other rules than this tool's: what it judges."""
     place: Path | None = None
     """Where it was found, as it was named."""
 
@@ -135,7 +138,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
         )
     script = checked.manifest.reproduction
     name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
-    return Subject(name, arguments=script.arguments, bundle=bundle, place=path)
+    now = checked.judgement if checked.judgement != checked.manifest.judgement else None
+    return Subject(name, arguments=script.arguments, bundle=bundle, judged_now=now, place=path)
 
 
 # Names

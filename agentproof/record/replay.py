@@ -30,7 +30,7 @@ from ..bundle.store import (
     write_directory,
     zip_bytes,
 )
-from ..check.bundle import CheckedBundle
+from ..check.bundle import CheckedBundle, Reader, check_bundle
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
@@ -38,7 +38,7 @@ from ..isolation import runner
 from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
-from ..models.manifest import Manifest
+from ..models.manifest import Judgement, Manifest
 from ..models.statement import build_replayed_statement
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
@@ -66,6 +66,8 @@ class ReplayResult:
 
     bundle: Bundle
     recorded: Manifest
+    judged: Judgement
+    """What the recording shows, as this tool judges it."""
     seen: UnsignedBundle
     """What was seen here, unsigned."""
     environment: tuple[str, ...]
@@ -87,8 +89,11 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
         CannotDoError: the environment cannot be built, or the script cannot be held in as asked for.
         RecorderError: our own recorder failed.
     """
-    bundle, recorded = checked.bundle, checked.manifest
-    if bundle is None or recorded is None or checked.status == "INVALID":
+    if checked.status == "UNTRUSTED" and checked.bundle is not None:
+        # Its check stopped at the signature; whom to trust is not asked here.
+        checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
+    bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
+    if bundle is None or recorded is None or judged is None:
         failed = next((check for check in checked.report.checks if check.status == "failed"), None)
         raise BundleError(
             (failed.reason if failed else None) or "invalid",
@@ -124,6 +129,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
     return ReplayResult(
         bundle=bundle,
         recorded=recorded,
+        judged=judged,
         seen=seen,
         environment=differences,
         differences=tuple(_differences(bundle, recorded, seen)),

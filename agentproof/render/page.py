@@ -91,6 +91,7 @@ class Page:
         self.signers = [_Signer.of(signer) for signer in story.report.signers]
         self.verdict: Verdict = story.verdict
         self.claims: tuple[ClaimLine, ...] = story.claims
+        self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
 
     @property

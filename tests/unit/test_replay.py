@@ -41,7 +41,10 @@ class Story:
 
 def _replayed(seen: Bundle) -> ReplayResult:
     manifest = Manifest.from_bytes(seen.manifest)
-    return ReplayResult(BUNDLE, MANIFEST, UnsignedBundle(manifest, seen), environment=(), differences=())
+    judged = MANIFEST.judgement
+    return ReplayResult(
+        BUNDLE, MANIFEST, judged, UnsignedBundle(manifest, seen), environment=(), differences=()
+    )
 
 
 def _check(bundle: Bundle, **needed: int) -> CheckedBundle:
