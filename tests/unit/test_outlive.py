@@ -19,10 +19,10 @@ from agentproof.check.comparison import check_comparison, report_comparison
 from agentproof.check.memo import Memo
 from agentproof.claims import Evidence, Kind, Outcome, judge, old
 from agentproof.cli import cli
-from agentproof.compare.comparison import exit_code as comparing_exit_code
+from agentproof.compare.comparison import exit_code as compare_exit_code
 from agentproof.compare.comparison import packed
 from agentproof.compare.subjects import find_subjects
-from agentproof.diff import rows as _comparison
+from agentproof.diff.rows import Attempt, Series, pack
 from agentproof.errors import Exit
 from agentproof.models.manifest import Finding
 from agentproof.models.report import Report
@@ -325,11 +325,11 @@ def test_the_command_says_no_where_the_bundle_says_holds(tmp_path: Path) -> None
 
 def test_the_rows_of_a_comparison_are_judged_by_this_tool_too() -> None:
     left_out = _without(lambda claim: bool(claim["status"] == "violated")).seal()
-    series = _comparison.Series(
+    series = Series(
         "pay",
-        (_comparison.Attempt("0.20.0", bundle=forge.draft().seal()), _comparison.Attempt("x", left_out)),
+        (Attempt("0.20.0", bundle=forge.draft().seal()), Attempt("x", left_out)),
     )
-    comparison, bundle = _comparison.pack([series], forge.REPORTER)
+    comparison, bundle = pack([series], forge.REPORTER)
     assert comparison.rows[0].cells[1].outcome != "still_violated"
     found = check_comparison(bundle, reader=READER)
     assert found.rows[0].cells[1].outcome == "still_violated"
@@ -344,10 +344,10 @@ def test_a_bundle_that_is_compared_with_is_judged_by_this_tool(tmp_path: Path) -
     place.write_bytes(zip_bytes(_without(lambda claim: bool(claim["status"] == "violated")).seal()))
     (subject,) = find_subjects(place)
     assert subject.judged_now is not None
-    attempt = _comparison.Attempt("x", subject.bundle, judgement=subject.judged_now)
-    compared = packed([_comparison.Series("pay", (attempt,))], forge.REPORTER)
-    (said,), (shown,) = (rows[0].cells for rows in (compared.comparison.rows, compared.rows))
+    attempt = Attempt("x", subject.bundle, judgement=subject.judged_now)
+    compared = packed([Series("pay", (attempt,))], forge.REPORTER)
+    (said,), (shown,) = (each[0].cells for each in (compared.comparison.rows, compared.rows))
     assert said.recorded is not None
     assert shown.recorded is not None
     assert (said.recorded.verdict, shown.recorded.verdict) == ("holds", "violated")
-    assert comparing_exit_code(compared.rows, expect="holds") is Exit.NO
+    assert compare_exit_code(compared.rows, expect="holds") is Exit.NO
