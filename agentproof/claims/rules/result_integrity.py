@@ -12,6 +12,8 @@ Sites: results that were still used later (a state was made from them, or they w
 Not observed: no result was used later.
 
 From: openai/openai-agents-python#4519.
+
+Shown by: `bundles/result-interruption` on 0.20.0.
 """
 
 from collections.abc import Iterator
