@@ -28,6 +28,7 @@ from typing import Final
 from .. import __version__
 from ..bundle.digests import sha256
 from ..bundle.store import WHEELS, ZIP_SUFFIX, Bundle, bundle_id, from_zip_bytes, read_bundle, zip_bytes
+from ..check.bundle import Reader, check_bundle
 from ..diff.rows import Attempt, Series, build_rows
 from ..environment import checkout as _checkout
 from ..environment import interpreters, wheel_store
@@ -343,7 +344,7 @@ class _Progress:
                     self._kept[note["job"]] = note["recording"]
 
     def recording(self, job: Job) -> bytes | None:
-        """The unsigned recording that was made of this job, if it is still there."""
+        """The unsigned recording that was made of this job, if it is still there and as it was made."""
         # What was newest then may not be so any more.
         name = self._kept.get(_digest(job)) if job.options.as_of != "now" else None
         if name is None:
@@ -351,6 +352,10 @@ class _Progress:
         try:
             bundle = read_bundle(self._recordings / Path(name).name)
         except BundleError:
+            return None
+        # It is signed again: what somebody changed meanwhile is not.
+        checked = check_bundle(bundle, reader=Reader())
+        if checked.manifest is None or checked.judgement != checked.manifest.judgement:
             return None
         return zip_bytes(Bundle(bundle.manifest, bundle.members))
 
