@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
-from ..claims.judge import Rejudged, judge, rejudge
+from ..claims.judge import Rejudgement, judge, rejudge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
 from ..models.header import Header
@@ -357,17 +357,16 @@ class _Check:
             text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
             raise BundleError("other_evidence", text)
         judged = self._judge(manifest, header, (told, files[script.entry]))
-        missing = {claim.id for claim in judged.not_recomputed}
-        counts = content.count_claims(claim for claim in judged.recomputed.claims if claim.id not in missing)
+        recomputed = judged.now.claims[: len(judged.now.claims) - len(judged.beyond)]
+        counts = content.count_claims(recomputed)
         text = f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
-        if missing:
+        if judged.not_recomputed:
             kinds = dict.fromkeys(f"{claim.kind} {claim.version}" for claim in judged.not_recomputed)
-            names = ", ".join(kinds)
             self._advise("update agentproof, which lacks rules of this bundle")
-            return "not_made", "not_recomputed", f"this tool lacks {names}; {text}"
+            return "not_made", "not_recomputed", f"{text}; this tool lacks {', '.join(kinds)}"
         return "passed", None, text
 
-    def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Rejudged:
+    def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Rejudgement:
         """The recorded judgement, which is what the traces give; `seen` names them and the header."""
         # All that a judgement follows from beside traces and header, so that it is in the key below.
         given: dict[str, Any] = {  # Any: parts of the manifest
@@ -388,7 +387,7 @@ class _Check:
         own, values, verdict = _JUDGED.get(key, 1, everything_judged)
         if recorded == own and content.values_in(recorded) == values:
             self.judgement, self.verdict = own, verdict
-            return Rejudged(own, own, (), ())
+            return Rejudgement(own, own, (), ())
         # Another version of agentproof knew other rules, or other versions of them.
         content.check_claims(manifest, header, own)
         judged = rejudge(recorded, own=own, **seen_by)

@@ -237,10 +237,9 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
     inner = [checked.report for checked in found.recordings.values()]
     count = len(inner)
     all_of = f"all {count} recordings"
-    rows = "; ".join(
-        f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
-        for row in found.rows
-    ).replace("_", " ")
+    rows = _in_words(found.rows)
+    if found.rows != found.comparison.rows:
+        rows += f" (by the rules that they were recorded with: {_in_words(found.comparison.rows)})"
 
     def worst(name: CheckName, own: CheckOutcome) -> CheckOutcome:
         return _worst(own, inner, name, count)
@@ -263,6 +262,13 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
         also=tuple(claim for report in inner for claim in report.also),
         not_recomputed=tuple(claim for report in inner for claim in report.not_recomputed),
     )
+
+
+def _in_words(rows: Iterable[Row]) -> str:
+    return "; ".join(
+        f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
+        for row in rows
+    ).replace("_", " ")
 
 
 def _same_files(all_of: str) -> CheckOutcome:

@@ -102,7 +102,7 @@ def judge(
 
 
 @dataclass(frozen=True)
-class Rejudged:
+class Rejudgement:
     """A recorded judgement as this tool sees it."""
 
     recomputed: Judgement
@@ -125,10 +125,10 @@ def rejudge(
     conduct: Conduct,
     isolation: Isolation,
     coverage: tuple[Gap, ...] = (),
-) -> Rejudged:
+) -> Rejudgement:
     """Judge again what another version of this tool judged; `own` is what this one judges by itself.
 
-    Whoever has a `Rejudged` compares `recomputed` with what was recorded.
+    Whoever has a `Rejudgement` compares `recomputed` with what was recorded.
 
     Raises:
         BundleError: a claim is about a mode that was not recorded or is not its rule's, or has arguments
@@ -153,7 +153,7 @@ def rejudge(
     counted = (*(result for result in recomputed if _key(result) not in lacking), *beyond)
     # Why a rule that this tool lacks saw nothing is for that rule to say.
     unknown = {"recorder_failed", "not_captured"} & set(recorded.reasons) if missing else set()
-    return Rejudged(
+    return Rejudgement(
         recomputed=bench.conclude(tuple(recomputed), blind=unknown),
         now=bench.conclude(counted),
         beyond=beyond,

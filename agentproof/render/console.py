@@ -22,6 +22,7 @@ from .ending import render_endings
 
 _LABEL = 14
 _CLAIM = 20
+_FEW = 8
 
 
 class _Status(Protocol):
@@ -194,10 +195,13 @@ def _beyond(report: Report, *, verbose: bool) -> Iterator[str]:
                 yield f"    {label}{printable(claim.id)} {claim.version} ({claim.mode})"
     if report.not_recomputed:
         yield "  not recomputed, since this tool lacks the rule or its version:"
-        for missing in report.not_recomputed:
+        shown = report.not_recomputed if verbose else report.not_recomputed[:_FEW]
+        for missing in shown:
             said = missing.stated.replace("_", " ")
             name = missing.kind if missing.id == missing.kind else f"{missing.id} ({missing.kind})"
             yield f"    {printable(name)} {missing.version} ({missing.mode}): the bundle says {said}"
+        if len(shown) < len(report.not_recomputed):
+            yield f"    … and {len(report.not_recomputed) - len(shown)} more"
 
 
 def render_summary(reports: Iterable[Report]) -> str:

@@ -85,7 +85,7 @@ _STATUS = {
 def _verdict(story: Story) -> str:
     match story.verdict.status:
         case "violated":
-            count = len(story.violated)
+            count = story.violations
             return f"it shows {count} violation{'' if count == 1 else 's'}"
         case "holds":
             return "every claim that had something to judge holds"

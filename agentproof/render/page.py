@@ -99,7 +99,7 @@ class Page:
     def headline(self) -> str:
         match self.verdict.status:
             case "violated":
-                count = len(self._story.violated)
+                count = self._story.violations
                 return f"Shows {count} violation{'' if count == 1 else 's'}"
             case "holds":
                 return "Shows no violation"

@@ -66,6 +66,11 @@ class Story:
         return tuple(claim for claim in self.claims if claim.status == "violated")
 
     @property
+    def violations(self) -> int:
+        """How many claims are violated; one that is so as recorded and beyond it counts once."""
+        return len({claim.id for claim in self.violated})
+
+    @property
     def title(self) -> str:
         """The reproduction's title, else its first test, its docstring's first line or its file's name."""
         reproduction = self.manifest.reproduction

@@ -60,7 +60,7 @@ def verdict_sentence(story: Story) -> str:
     """`shows 2 violations`, `every claim holds`, or why it is inconclusive."""
     match story.verdict.status:
         case "violated":
-            count = len(story.violated)
+            count = story.violations
             return f"shows {count} violation{'' if count == 1 else 's'}"
         case "holds":
             return "every claim that had something to judge holds"
