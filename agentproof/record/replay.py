@@ -93,7 +93,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
         # Its check stopped at the signature; whom to trust is not asked here.
         checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
     bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
-    if bundle is None or recorded is None or judged is None:
+    if checked.status == "INVALID" or bundle is None or recorded is None or judged is None:
         failed = next((check for check in checked.report.checks if check.status == "failed"), None)
         raise BundleError(
             (failed.reason if failed else None) or "invalid",

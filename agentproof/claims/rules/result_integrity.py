@@ -13,7 +13,7 @@ Not observed: no result was used later.
 
 From: openai/openai-agents-python#4519.
 
-Shown by: `bundles/result-interruption` on 0.20.0.
+Shown by: `tests/scripts/cases/shared-entry-in-usage-total` on 0.22.0.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ From: openai/openai-agents-python#4409, #4413 (a decision leaks to the other che
 checkpoints share one usage), and the interruptions of a sibling emptied by a run (no public report;
 seen on 0.22.0 and 0.24.0).
 
-Shown by: `bundles/sibling-approval` on 0.20.0.
+Shown by: `tests/scripts/cases/decision-leaks-to-other-checkpoint` on 0.20.0.
 """
 
 import sys
