@@ -19,9 +19,14 @@ from functools import cache
 from pathlib import Path
 
 from agentproof.models.manifest import Judgement
-from agentproof.record import recording as record
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.recording import record
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
+from agentproof.record.target import Target
 from agentproof.trust import signing
-from tests.corpus.recordings import SCRIPTS, Quiet
+from tests.corpus.recordings import SCRIPTS
 from tests.forge import record_of
 
 FOLDER = Path(__file__).parent
@@ -76,8 +81,8 @@ def patched_wheel(fault: Fault, directory: Path) -> Path:
         if text.count(hunk.old) != 1:
             raise ValueError(f"{fault.rule}: {hunk.file} of {fault.release} has {hunk.old!r} not just once")
         files[hunk.file] = text.replace(hunk.old, hunk.new).encode()
-    (record,) = (path for path in files if path.endswith(".dist-info/RECORD"))
-    files[record] = record_of({path: data for path, data in files.items() if path != record}, record)
+    (own,) = (path for path in files if path.endswith(".dist-info/RECORD"))
+    files[own] = record_of({path: data for path, data in files.items() if path != own}, own)
     place = directory / name
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
@@ -96,13 +101,11 @@ def judgement_with(fault: Fault, directory: Path) -> Judgement:
     Raises:
         AgentproofError: it could not be recorded.
     """
-    request = record.Request(
-        script=SCRIPTS / fault.script,
-        wheel=patched_wheel(fault, directory),
-        python="3.12",  # below it functions are not watched, which two rules need
-        repeats=1,
-    )
-    return record.record(request, key=_key(), story=Quiet()).manifest.judgement
+    # Below 3.12 functions are not watched, which two rules need.
+    conditions = Conditions(python="3.12", repeats=1)
+    target = Target(fault.rule, wheel=patched_wheel(fault, directory))
+    reproduction = read_reproduction(select(str(SCRIPTS / fault.script)))
+    return record(reproduction, target, conditions, key=_key(), progress=Silent()).document.judgement
 
 
 def violated(judgement: Judgement) -> Iterator[str]:
