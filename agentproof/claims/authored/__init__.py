@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import FormatError, UsageError
-from ...models._core import fields_of
 from ...models.trace import Mode
 from ...models.values import from_state
 from ..trace.evidence import Evidence
@@ -62,7 +61,7 @@ class HeaderClaim:
         Raises:
             UsageError: they are not the kind's.
         """
-        known = fields_of(kind.ARGUMENTS)
+        known = kind.ARGUMENTS.model_fields
         for key in self.own:
             if key not in known:
                 raise UsageError(
