@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "agentproof"
 LAYERS: list[set[str]] = [
     {"probe", "errors", "_digests", "_files", "_limits", "_memo", "_remove", "_scratch", "_signals"},
     {"models"},
-    {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "keyring", "trust"},
+    {"claims", "signing", "judge", "store", "_folder", "_tree", "_wheel", "_zip", "keyring", "trust"},
     {"source", "check", "_align", "_checks", "_comparison", "_pairs", "_saved"},
     {"_canonical", "_children", "_environment", "_isolation", "_seal", "_secrets"},
     {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..bundle.store import MANIFEST, Bundle, sha256, short
+from ..bundle.wheel import Wheel, normalise, read_wheel, same_version
 from ..claims import INVARIANTS, AuthoredClaim, read_claims
 from ..errors import BundleError, CannotDoError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
@@ -20,7 +21,6 @@ from ..models.trace import Mode, Trace
 from ..models.wire import compact
 from .members import require
 from .memo import Memo
-from .source import Wheel, normalise, read_wheel, same_version
 
 if TYPE_CHECKING:
     from .trees import TreeComparison
@@ -63,7 +63,7 @@ def read_target(data: bytes, target: Target) -> Wheel:
     if sha256(data) != target.sha256:
         raise BundleError("other_wheel", "not the target's SHA-256", path=target.wheel)
     wheel = read_wheel(data, target.wheel)
-    if wheel.name != target.name or wheel.version != target.version:
+    if wheel.name != target.name or not same_version(wheel.version, target.version):
         text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {target.name} {target.version}"
         raise BundleError("other_wheel", text, path=target.wheel)
     return wheel

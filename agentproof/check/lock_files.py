@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..bundle.wheel import normalise
 from ..errors import UsageError
 from ..limits import MAX_LOCK_BYTES
 from ..system.files import read_bounded, shown
-from .source import KnownLock, Pin, normalise
+from .source import KnownLock, Pin
 
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _REQUIREMENT = re.compile(

@@ -26,7 +26,6 @@ from ..bundle.store import (
 )
 from ..environment import interpreters, locking, wheel_store
 from ..environment import target as _target
-from ..environment.wheelfile import read_wheel
 from ..errors import CannotDoError, UsageError
 from ..isolation import runner
 from ..limits import MAX_WHEEL_BYTES
@@ -300,7 +299,8 @@ def _check_pytest(reproduction: Reproduction, lock: locking.Lock) -> None:
 
 def _refuse_other_project(wheel: Path, origin: Origin | None) -> None:
     """Before anything is resolved, so that the error is about the wheel and not about its dependencies."""
-    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
+    data = read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel")
+    file = _target.read_given(data, wheel.name)
     if file.name not in TARGETS:
         what = f"{wheel} is a wheel of"
         if origin is not None and origin.commit is not None:

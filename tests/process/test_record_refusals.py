@@ -55,7 +55,7 @@ def run(*arguments: str) -> Result:
         (["x.py", "--sdk", "requests==2.0"], "does not know requests"),
         (["x.py", "--sdk", "0.20.0", "--wheel", "demo-1.0-py3-none-any.whl"], "both name the target"),
         (["x.py", "--wheel", "demo-1.0-py3-none-any.whl"], "is a wheel of demo"),
-        (["x.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl"], "a damaged wheel"),
+        (["x.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl"], "no whole zip"),
         (["x.py", "--sha256", "zz"], "no SHA-256"),
         (["x.py", "--with", "0.21.0"], "--with 0.21.0: what is recorded is named by --sdk"),
         (["x.py", "--with", "openai-agents==0.21.0"], "is named by --sdk\n  next: --sdk 0.21.0,"),

@@ -21,6 +21,7 @@ CHECKING = (
     "judge",
     "models/_wire",
     "signing",
+    "_wheel",
     "source",
     "store",
 )
