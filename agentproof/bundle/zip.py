@@ -68,6 +68,15 @@ def _central(entries: list[tuple[bytes, int, int, int]]) -> bytes:
     return bytes(out) + _END.pack(_END_SIGN, 0, 0, count, count, len(out), start, 0)
 
 
+ZIP_END = _END.size
+"""Bytes behind the directory."""
+
+
+def zip_overhead(path: str) -> int:
+    """What a file takes in the zip beside its bytes."""
+    return _LOCAL.size + _CENTRAL.size + 2 * len(path)
+
+
 def stored_zip(files: Iterable[tuple[str, bytes]]) -> bytes:
     """The one zip of these files; names are ASCII and have been checked."""
     out = io.BytesIO()

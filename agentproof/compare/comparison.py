@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from .._sound import check_sound
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
 from ..diff.rows import Attempt, Series, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
@@ -130,6 +131,7 @@ def packed(
 ) -> SignedComparison:
     """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
+    check_sound(bundle)
     return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures))
 
 

@@ -26,8 +26,17 @@ from pathlib import Path
 from typing import Final
 
 from .. import __version__
+from .._sound import check_sound
 from ..bundle.digests import sha256
-from ..bundle.store import WHEELS, ZIP_SUFFIX, Bundle, bundle_id, from_zip_bytes, read_bundle, zip_bytes
+from ..bundle.store import (
+    ZIP_SUFFIX,
+    Bundle,
+    bundle_id,
+    from_zip_bytes,
+    read_bundle,
+    without_wheel,
+    zip_bytes,
+)
 from ..diff.rows import Attempt, Series, build_rows
 from ..environment import checkout as _checkout
 from ..environment import interpreters, wheel_store
@@ -135,11 +144,11 @@ def run_job(job: Job) -> JobResult:
             else:
                 request = replace(request, sdk=job.requirement)
             assembled = record_unsigned(request, story=_Silent(), results=default_results())
+        check_sound(assembled.bundle)
+        recording = zip_bytes(without_wheel(assembled.bundle))
     except AgentproofError as error:
         seconds = time.monotonic() - started
         return JobResult(None, error.message, seconds, _processor_time() - used, hint=error.hint)
-    members = {path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)}
-    recording = zip_bytes(Bundle(assembled.bundle.manifest, members))
     return JobResult(recording, None, time.monotonic() - started, _processor_time() - used)
 
 

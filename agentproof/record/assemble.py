@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from .. import __version__
+from .._member_names import RENAME, is_nameable
 from ..bundle.store import Bundle
 from ..claims import judge, read_claims
 from ..environment.locking import Lock
@@ -22,10 +23,6 @@ from ..models.trace import Mode
 from ..models.wire import Sha256
 from .canonical import Canonical, agreement, canonicalise, generated_ids
 from .secrets import Redactor, SecretPatterns
-
-RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
-"""Names at the top of a bundle that a reproduction's own files cannot have."""
-
 
 Agreement = Literal["same", "order", "differ", "single"]
 AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "differ")
@@ -203,11 +200,8 @@ def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Repro
     named = (test.partition("::")[0] for test in recipe.tests)
     files = {recipe.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
-        if path.split("/")[0] in RESERVED:
-            raise UsageError(
-                f"the reproduction uses {path}, a name that a bundle keeps for itself",
-                hint=f"rename it; kept are {', '.join(RESERVED)}",
-            )
+        if not is_nameable(path):
+            raise UsageError(f"the reproduction uses {path!r}, a name that no bundle can hold", hint=RENAME)
         if path not in recipe.files:
             raise RecorderError(f"the recorder saw the script open {path}, which is not in its directory")
     return manifest.Reproduction(

@@ -6,24 +6,30 @@ with the result; between the two they all come through `observe`.
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import pydantic_core
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from .._member_names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
+from ..bundle.store import is_limit, refused
 from ..environment import venv
 from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
-from ..errors import CannotDoError, UsageError
+from ..errors import BundleError, CannotDoError, RecorderError, UsageError
 from ..isolation import levels, runner
 from ..isolation.control import read_reproduction_files
 from ..models.header import Header, read_header
 from ..models.manifest import Isolation, Manifest
+from ..models.wire import first_problem
 from ..system.files import read_bounded
 from . import test_results
 from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
+from .output import store_above
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
 
 _MAX_SCRIPT = 4 * 2**20
@@ -117,6 +123,14 @@ def read_reproduction(
     if root is not None:
         place, entry = root, script.relative_to(root).as_posix()
     files, only_entry = read_reproduction_files(place, entry, tests=tests)
+    name = _name_in_bundle(script, entry, files, tests=tests, root=root)
+    files.pop(entry)
+    check_mentioned({**files, name: source}, entry=name)
+    check_texts("the argument", arguments)
+    check_texts("the test", tests)
+    check_texts("the requirement", (*extra, *header.dependencies))
+    check_texts("in the header", filter(None, (header.title, header.reference)))
+    entry = name
     read = runner.ReproductionSource(
         root=place,
         entry=entry,
@@ -125,6 +139,20 @@ def read_reproduction(
         held=({**files, entry: source}, only_entry),
     )
     return Reproduction(script, arguments, header, root, tests, extra, source=read)
+
+
+def _name_in_bundle(
+    script: Path, entry: str, files: Mapping[str, bytes], *, tests: Sequence[str], root: Path | None
+) -> str:
+    """The path of the entry in a bundle: its own, or for a script alone the nearest that can be."""
+    for path in (entry, *(test.partition("::")[0] for test in tests)):
+        if not is_nameable(path) and (tests or "/" in path):
+            raise UsageError(f"{path!r} is a name that no bundle can hold", hint=RENAME)
+    name = entry_name(entry, files)
+    if name != entry and store_above(script, root=root) is not None:
+        # There the file beside the bundle is looked for under its name in the bundle.
+        raise UsageError(f"{entry!r} is a name that no bundle can hold", hint=f"rename it, to {name}")
+    return name
 
 
 def observe(
@@ -137,6 +165,8 @@ def observe(
         RecorderError: our own recorder failed.
     """
     source = reproduction.source
+    if not reproduction.script.name.endswith(source.entry.rpartition("/")[2]):
+        story.done("named", f"{source.entry} in the bundle, whose names are ASCII")
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)
         if conditions.require_isolation is not None:
@@ -175,12 +205,24 @@ def observe(
                 conditions=conditions,
                 installed_files=environment.installed_files,
             )
-            assembled = assemble(recipe, run.repeats)
+            assembled = _assembled(recipe, run)
     story.done("ran", _ran_line(assembled.manifest, seconds))
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
     return assembled
+
+
+def _assembled(recipe: Recipe, run: runner.Observation) -> UnsignedBundle:
+    """As `assemble`, with what a reader would refuse told as a limit, or as a fault of ours."""
+    try:
+        return assemble(recipe, run.repeats)
+    except BundleError as error:
+        if is_limit(error.reason):
+            raise refused(error) from error
+        raise RecorderError(f"what was recorded cannot be written: {error.message}") from error
+    except pydantic_core.ValidationError as error:
+        raise RecorderError(f"what was recorded cannot be written: {first_problem(error)}") from error
 
 
 def _recipe(

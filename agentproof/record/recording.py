@@ -14,6 +14,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from .._sound import check_sound
 from ..bundle.store import (
     Bundle,
     bundle_id,
@@ -146,7 +147,7 @@ def record(
     Raises:
         UsageError: the script, its header or an option makes no sense.
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
-        RecorderError: our own recorder failed.
+        RecorderError: our own recorder failed, or what it made fails its own check.
     """
     return _signed(record_unsigned(request, story=story, results=results), key)
 
@@ -374,6 +375,7 @@ def _signed(assembled: UnsignedBundle, key: signing.PrivateKey) -> SignedRecordi
         members=assembled.bundle.members,
         attestations={name: envelope},
     )
+    check_sound(bundle)
     return SignedRecording(assembled.manifest, bundle, bundle_id(bundle), key)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from .._sound import check_sound
 from ..bundle.digests import sha256
 from ..bundle.store import (
     WHEELS,
@@ -121,6 +122,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             ),
             story=story,
         )
+    check_sound(seen.bundle)
     return ReplayResult(
         bundle=bundle,
         recorded=recorded,

@@ -69,7 +69,7 @@ def _zip64() -> bytes:
     return out.getvalue()
 
 
-ODD = {
+ODD: dict[str, tuple[Callable[[], bytes], str]] = {
     "a comment": (lambda: _zipped(comment=b"signed"), "has a comment"),
     "RECORD without sizes": (lambda: _with_record(_without_sizes), "is not as its RECORD says"),
     "RECORD without its own row": (
