@@ -5,7 +5,7 @@
 2. On each target the same script is recorded anew, on the same minor version of Python, as of the
    target's own day. A recording that was made before under the same conditions is used again.
 3. What cannot be recorded on a target is said with its reason; the others go on.
-4. The comparison is one bundle, signed, made of the bundles that it rests on (`_comparison`).
+4. The comparison is one bundle, signed, made of the bundles that it rests on (`diff.rows`).
 """
 
 import os
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from .._sound import check_sound
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
 from ..diff.rows import Attempt, Series, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
@@ -25,6 +24,7 @@ from ..isolation import runner
 from ..models.comparison import Comparison, Row
 from ..models.manifest import Manifest
 from ..record.cache import ResultStore, default_results
+from ..record.final_check import check_sound
 from ..record.observe import Progress
 from ..record.output import beside
 from ..record.recording import Request, names_target, record

@@ -6,8 +6,8 @@
    few more jobs than workers are handed out at a time, results go to disk as they come, and rows are
    compared one by one, so memory does not grow with the matrix.
 3. What is recorded is noted beside the recordings, so that a matrix that was interrupted goes on where it
-   was, whoever recorded; workers keep what they recorded as well (`_results`). A worker that is lost
-   takes its jobs with it, which are then tried again (`_dispatch`).
+   was, whoever recorded; workers keep what they recorded as well (`record.cache`). A worker that is lost
+   takes its jobs with it, which are then tried again (`dispatch`).
 4. The result does not depend on who recorded what, or in which order: the same bytes come out.
 
     <output>/matrix.json                    the rows: one for each reproduction and Python
@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Final
 
 from .. import __version__
-from .._sound import check_sound
 from ..bundle.digests import sha256
 from ..bundle.store import (
     ZIP_SUFFIX,
@@ -46,6 +45,7 @@ from ..models.comparison import Matrix, Row
 from ..models.manifest import Manifest, Origin
 from ..models.wire import Sha256, encode
 from ..record.cache import default_results, own_sources
+from ..record.final_check import check_sound
 from ..record.observe import Progress
 from ..record.recording import record_unsigned
 from ..system import temporary

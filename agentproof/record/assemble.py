@@ -10,7 +10,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from .. import __version__
-from .._member_names import RENAME, is_nameable
 from ..bundle.store import Bundle
 from ..claims import judge, read_claims
 from ..environment.locking import Lock
@@ -22,6 +21,7 @@ from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
 from .canonical import Canonical, agreement, canonicalise, generated_ids
+from .names import RENAME, is_nameable
 from .secrets import Redactor, SecretPatterns
 
 Agreement = Literal["same", "order", "differ", "single"]

@@ -15,7 +15,6 @@ from typing import Protocol
 import pydantic_core
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from .._member_names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
 from ..bundle.store import is_limit, refused
 from ..environment import venv
 from ..environment.locking import Lock
@@ -29,6 +28,7 @@ from ..models.wire import first_problem
 from ..system.files import read_bounded
 from . import test_results
 from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
+from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
 from .output import store_above
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
 

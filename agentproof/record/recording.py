@@ -14,7 +14,6 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from .._sound import check_sound
 from ..bundle.store import (
     Bundle,
     bundle_id,
@@ -38,6 +37,7 @@ from ..trust import signing
 from . import secrets
 from .assemble import UnsignedBundle
 from .cache import ResultStore, result_key
+from .final_check import check_sound
 from .observe import Conditions, Progress, Reproduction, observe, read_reproduction, refuse_secrets
 from .output import OutputPaths, beside, check_writable, place_for, store_above
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from .._sound import check_sound
 from ..bundle.digests import sha256
 from ..bundle.store import (
     WHEELS,
@@ -47,6 +46,7 @@ from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
 from .assemble import UnsignedBundle
+from .final_check import check_sound
 from .observe import Conditions, Progress, observe, read_reproduction
 
 

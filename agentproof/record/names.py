@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from .bundle.folder import is_safe_path
-from .errors import UsageError
-from .models.wire import MAX_TEXT
+from ..bundle.folder import is_safe_path
+from ..errors import UsageError
+from ..models.wire import MAX_TEXT
 
 RESERVED: Final = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
 """Names at the top of a bundle that a reproduction's own files cannot have."""

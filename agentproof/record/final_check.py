@@ -8,14 +8,14 @@ written under the wanted name, and the recording is kept for the report.
 import zipfile
 from pathlib import Path
 
-from .bundle.store import WHEELS, Bundle, bundle_id, files_of, is_limit, refused
-from .check.bundle import Reader, check_bundle
-from .check.comparison import report_comparison
-from .check.members import is_comparison
-from .environment.wheel_store import cache_root
-from .errors import BundleError, RecorderError
-from .system import temporary
-from .trust import signing
+from ..bundle.store import WHEELS, Bundle, bundle_id, files_of, is_limit, refused
+from ..check.bundle import Reader, check_bundle
+from ..check.comparison import report_comparison
+from ..check.members import is_comparison
+from ..environment.wheel_store import cache_root
+from ..errors import BundleError, RecorderError
+from ..system import temporary
+from ..trust import signing
 
 REFUSED = "refused"
 """The directory of the cache that such recordings are kept in."""
