@@ -22,7 +22,7 @@ from typing import BinaryIO
 from ..errors import BundleError, CannotDoError, UsageError
 from ..limits import MAX_ATTESTATION_BYTES, MAX_ATTESTATIONS, MAX_BUNDLE_BYTES, MAX_FILES, MAX_WHEEL_BYTES
 from ..system import temporary
-from ..system.files import read_bounded, write_atomic
+from ..system.files import is_stream, read_bounded, write_atomic
 from . import digests
 from .folder import is_safe_path, read_folder
 from .zip import ZIP_END, read_stored, stored_zip, zip_overhead
@@ -162,7 +162,7 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
 
 def holds_another(path: Path, identity: str) -> bool:
     """Whether something lies at `path` that is not the bundle of that id."""
-    if not os.path.lexists(path):
+    if is_stream(path) or not path.exists():
         return False
     try:
         return bundle_id(read_bundle(path)) != identity

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from .group import ForScript, chosen_key, examples, key_options
+from .group import ForScript, OutputPath, chosen_key, examples, key_options
 
 
 @examples(
@@ -99,7 +99,7 @@ from .group import ForScript, chosen_key, examples, key_options
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")

@@ -30,7 +30,7 @@ from ..record.output import beside
 from ..record.recording import Request, names_target, record
 from ..record.replay import lay_out
 from ..system import temporary
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .subjects import Subject
 from .targets import Target, check_targets, request_for
@@ -234,6 +234,8 @@ def check_place(path: Path, *, replace: bool) -> None:
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
+    if is_stream(path):
+        return
     if path.exists() and not replace:
         raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
     parent = path.absolute().parent
@@ -255,7 +257,7 @@ def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> 
         path = beside(path, compared.bundle_id)
     elif output is not None:
         check_place(path, replace=replace)
-    if path.name.endswith(".zip"):
+    if path.name.endswith(".zip") or is_stream(path):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
         write_directory(compared.bundle, path, replace=replace)

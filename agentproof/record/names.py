@@ -33,9 +33,8 @@ def entry_name(name: str, taken: Iterable[str]) -> str:
     """The name of a script in a bundle: its own, else the nearest that a bundle can have and nobody has."""
     if is_nameable(name):
         return name
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii")
-    path = PurePosixPath(_ODD.sub(" ", plain))
-    stem = " ".join(path.stem.split())[:_LONGEST].strip(" .-")
+    plain = unicodedata.normalize("NFKD", name.removesuffix(".py")).encode("ascii", "ignore").decode("ascii")
+    stem = " ".join(_ODD.sub(" ", plain).split())[:_LONGEST].strip(" .-")
     others = {each.partition("/")[0].lower() for each in taken if each != name}
     for stem_again in (stem, "reproduction", *(f"reproduction-{number}" for number in range(2, 100))):
         found = f"{stem_again}.py"

@@ -43,7 +43,7 @@ from ..models.statement import build_replayed_statement
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
 from ..system import temporary
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .assemble import UnsignedBundle
 from .final_check import check_sound
@@ -167,7 +167,7 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
         CannotDoError: the place is taken by another bundle, or cannot be written.
     """
     shelf = shelf_of(path)
-    if path.is_dir() or not path.name.endswith(".zip"):
+    if path.is_dir() or not (path.name.endswith(".zip") or is_stream(path)):
         write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
     else:
         bundle = _with_wheel(bundle)
