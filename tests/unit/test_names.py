@@ -28,7 +28,7 @@ SOURCE = b"from agents import Agent\n"
         ("r\udce9pro.py", "rpro.py"),
         ("aux.py", "reproduction.py"),
         ("MANIFE~1.py", "reproduction.py"),
-        ("ends in dot..py", "ends in dot.py"),
+        ("ends in dot..py", "ends in dot..py"),
         ("a" * 251 + ".py", "a" * 100 + ".py"),
         ("no suffix", "no suffix"),
         ("<run>", "run.py"),
