@@ -190,7 +190,7 @@ def record(
         allow_sdk_changes=allow_sdk_changes,
         limits=runner.Limits(seconds=timeout),
     )
-    recording.check_request(request, output=output, from_checkout=checkout is not None)
+    recording.check_request(request, output=output, from_checkout=checkout is not None, thin=thin)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalStory(quiet=quiet) as story, ExitStack() as built:
         if checkout is not None:

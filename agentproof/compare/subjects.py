@@ -20,6 +20,7 @@ from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
 from ..record.selection import is_test, parse_named
+from ..system.files import shown
 
 SCRIPT: Final = "reproduction.py"
 _DEPTH: Final = 3
@@ -101,7 +102,7 @@ def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
 
 
 def _script_name(script: Path) -> str:
-    return script.resolve().parent.name if script.name == SCRIPT else script.stem
+    return shown(script.resolve().parent.name if script.name == SCRIPT else script.stem)
 
 
 def _tests_name(tests: tuple[str, ...]) -> str:

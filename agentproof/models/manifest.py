@@ -9,6 +9,7 @@ recorder, conduct, coverage, repeats and agreement of the recordings, the target
 
 from typing import Annotated, Literal
 
+from ..limits import MAX_WHEEL_NAME
 from ._core import Limits
 from .events.base import Label, Seq
 from .trace import Mode
@@ -18,7 +19,7 @@ from .wire import Count, MemberPath, Sha256, Text, Wire
 Date = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
 
-WheelName = Annotated[str, Limits(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+WheelName = Annotated[str, Limits(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=MAX_WHEEL_NAME)]
 """A wheel's file name (PEP 427)."""
 
 

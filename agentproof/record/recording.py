@@ -28,7 +28,7 @@ from ..environment import interpreters, locking, wheel_store
 from ..environment import target as _target
 from ..errors import CannotDoError, UsageError
 from ..isolation import runner
-from ..limits import MAX_WHEEL_BYTES
+from ..limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
 from ..models.header import Header
 from ..models.manifest import Manifest, Origin
 from ..models.trace import Mode, Trace
@@ -205,10 +205,12 @@ def write(
     return OutputFiles(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
 
 
-def check_request(request: Request, *, output: Path | None, from_checkout: bool = False) -> None:
+def check_request(
+    request: Request, *, output: Path | None, from_checkout: bool = False, thin: bool = False
+) -> None:
     """What can be found wrong before a key is made, the index is asked or anything is built.
 
-    With `from_checkout` the target is a wheel that is yet to be built.
+    With `from_checkout` the target is a wheel that is yet to be built; `thin` as for `write`.
 
     Raises:
         UsageError: the script is missing, names no target, or an option makes no sense.
@@ -229,6 +231,13 @@ def check_request(request: Request, *, output: Path | None, from_checkout: bool 
         _requirements(request, header)
     if request.wheel is not None:
         _refuse_other_project(request.wheel, request.origin)
+        size = request.wheel.stat().st_size
+        in_store = output is None and store_above(request.script, root=request.root) is not None
+        if size > MAX_BUNDLE_BYTES and not (thin or in_store):
+            raise UsageError(
+                f"--wheel {request.wheel}: {size} bytes, and a bundle holds {MAX_BUNDLE_BYTES}",
+                hint="--thin leaves the wheel out of the zip; readers bring it",
+            )
     check_writable(script=request.script, root=request.root, output=output)
 
 

@@ -1,6 +1,7 @@
 """`record` with options that make no sense: a sentence, exit code 2, a next step; nothing is made before."""
 
 import io
+import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from agentproof.cli import cli
 from agentproof.environment import uv
-from agentproof.limits import MAX_WHEEL_BYTES, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
+from agentproof.limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
 from agentproof.record.recording import Request, check_request
 from tests.wheels import make_wheel
 
@@ -171,3 +172,13 @@ def test_a_wheel_over_the_limit_is_refused_at_once(tmp_path: Path) -> None:
     refused = run("plain.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl")
     assert refused.exit_code == 2
     assert f"more than {MAX_WHEEL_BYTES} bytes" in refused.stderr
+
+
+def test_a_wheel_that_fills_a_bundle_alone_is_refused_at_once_but_with_thin(tmp_path: Path) -> None:
+    name, data = make_wheel("openai-agents", "0.20.0", files={"agents/data": os.urandom(MAX_BUNDLE_BYTES)})
+    (tmp_path / name).write_bytes(data)
+    refused = run("plain.py", "--wheel", name)
+    assert refused.exit_code == 2
+    assert re.search(rf"--wheel {name}: \d+ bytes, and a bundle holds {MAX_BUNDLE_BYTES}", refused.stderr)
+    assert "--thin" in refused.stderr
+    check_request(Request(script=Path("plain.py"), wheel=Path(name)), output=None, thin=True)
