@@ -13,7 +13,11 @@ from click.testing import CliRunner, Result
 from agentproof.cli import cli
 from agentproof.environment import uv
 from agentproof.limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
-from agentproof.record.recording import Request, check_request
+from agentproof.record.conditions import Conditions
+from agentproof.record.recording import check_request
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
+from agentproof.record.target import Target
 from tests.wheels import make_wheel
 
 HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
@@ -46,7 +50,7 @@ def run(*arguments: str) -> Result:
     [
         (["plain.py"], "does not say which release"),
         (["x.py", "--dirty"], "--dirty is about the changes of a checkout"),
-        (["x.py", "--source", "empty", "--sdk", "0.20.0"], "--source names the target"),
+        (["x.py", "--source", "empty", "--sdk", "0.20.0"], "--sdk and --source both name the target"),
         (["x.py", "--source", "nowhere"], "--source nowhere: no such directory"),
         (["x.py", "--source", "empty@main", "--dirty"], "a commit has no changes"),
         (["x.py", "--redact-pattern", "("], r"--redact-pattern \("),
@@ -103,11 +107,10 @@ def test_an_option_that_is_the_scripts_own_is_told_where_it_goes() -> None:
 
 
 def test_a_script_that_is_edited_after_it_was_looked_at_is_recorded_as_it_was() -> None:
-    request = Request(Path("x.py"))
-    check_request(request, output=Path("x.zip"))
+    reproduction = read_reproduction(select("x.py"))
+    check_request(reproduction, None, Conditions(), output=Path("x.zip"))
     Path("x.py").write_text("print(2)\n")
-    files, _ = request.read().source.read()
-    assert files["x.py"] == HEADER.encode()
+    assert reproduction.files["x.py"] == HEADER.encode()
 
 
 def _rewritten(change: Callable[[zipfile.ZipFile, zipfile.ZipFile], None]) -> bytes:
@@ -181,4 +184,5 @@ def test_a_wheel_that_fills_a_bundle_alone_is_refused_at_once_but_with_thin(tmp_
     assert refused.exit_code == 2
     assert re.search(rf"--wheel {name}: \d+ bytes, and a bundle holds {MAX_BUNDLE_BYTES}", refused.stderr)
     assert "--thin" in refused.stderr
-    check_request(Request(script=Path("plain.py"), wheel=Path(name)), output=None, thin=True)
+    target = Target(name, wheel=Path(name))
+    check_request(read_reproduction(select("plain.py")), target, Conditions(), output=None, thin=True)

@@ -8,7 +8,8 @@ import pytest
 from agentproof.bundle.folder import is_safe_path
 from agentproof.errors import UsageError
 from agentproof.record.names import entry_name
-from agentproof.record.observe import read_reproduction
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import Selection
 
 DEEP = "a/b/c/d/e/f/g/h"
 SOURCE = b"from agents import Agent\n"
@@ -55,10 +56,10 @@ def _written(root: Path, files: Mapping[str, bytes]) -> Path:
 
 def test_a_script_is_read_under_its_new_name_and_not_under_the_old_one(tmp_path: Path) -> None:
     root = _written(tmp_path / "mein ördner 🐛", {"mein répro.py": SOURCE, "Rechnung März.pdf": b""})
-    read = read_reproduction(root / "mein répro.py")
+    read = read_reproduction(Selection(root / "mein répro.py"))
     assert read.script.name == "mein répro.py"
-    assert read.source.entry == "mein repro.py"
-    assert read.source.read() == ({"mein repro.py": SOURCE, "Rechnung März.pdf": b""}, False)
+    assert read.entry == "mein repro.py"
+    assert read.files == {"mein repro.py": SOURCE, "Rechnung März.pdf": b""}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_file_that_the_script_names_and_no_bundle_can_is_refused_by_name(
 ) -> None:
     _written(tmp_path, {name: text.encode() for name, text in files.items()})
     with pytest.raises(UsageError, match="a name that no bundle can hold") as caught:
-        read_reproduction(tmp_path / "x.py")
+        read_reproduction(Selection(tmp_path / "x.py"))
     assert repr(named) in caught.value.message
     assert "rename it" in (caught.value.hint or "")
 
@@ -98,13 +99,13 @@ def test_a_file_that_the_script_names_and_no_bundle_can_is_refused_by_name(
 def test_what_cannot_be_renamed_is_refused(tmp_path: Path, entry: str, tests: tuple[str, ...]) -> None:
     _written(tmp_path, {entry: SOURCE})
     with pytest.raises(UsageError, match="a name that no bundle can hold"):
-        read_reproduction(tmp_path / entry, root=tmp_path, tests=tests)
+        read_reproduction(Selection(tmp_path / entry, root=tmp_path, tests=tests))
 
 
 def test_in_a_repository_store_the_name_is_the_one_that_a_check_looks_for(tmp_path: Path) -> None:
     _written(tmp_path, {"bundles/case/répro.py": SOURCE})
     with pytest.raises(UsageError, match=r"'répro\.py' is a name that no bundle can hold") as caught:
-        read_reproduction(tmp_path / "bundles" / "case" / "répro.py")
+        read_reproduction(Selection(tmp_path / "bundles" / "case" / "répro.py"))
     assert caught.value.hint == "rename it, to repro.py"
 
 
@@ -120,11 +121,11 @@ def test_an_argument_that_a_manifest_cannot_hold_is_refused(
 ) -> None:
     _written(tmp_path, {"x.py": SOURCE})
     with pytest.raises(UsageError, match=said):
-        read_reproduction(tmp_path / "x.py", arguments)
+        read_reproduction(Selection(tmp_path / "x.py", arguments=arguments))
 
 
 def test_a_header_that_a_manifest_cannot_hold_is_refused(tmp_path: Path) -> None:
     header = f'# /// script\n# [tool.agentproof]\n# title = "{"x" * 4097}"\n# ///\n'
     _written(tmp_path, {"x.py": header.encode() + SOURCE})
     with pytest.raises(UsageError, match=r"in the header 'xxx.* has 4097 letters"):
-        read_reproduction(tmp_path / "x.py")
+        read_reproduction(Selection(tmp_path / "x.py"))
