@@ -37,11 +37,16 @@ MAX_KEPT_MANIFESTS = 2**18
 MAX_KEPT_JUDGEMENTS = 64
 
 MAX_WHEEL_BYTES = 64 * 2**20
-"""A wheel that the reader gives."""
+"""A target wheel."""
 MAX_WHEEL_FILES = 20_000
 MAX_WHEEL_UNPACKED = 256 * 2**20
 MAX_WHEEL_TEXT = 4 * 2**20
 """METADATA and RECORD."""
+MAX_WHEEL_NAME = 200
+MAX_DEPENDENCY_FILES = 100_000
+"""Of a wheel that is installed beside the target, and goes into no bundle."""
+MAX_DEPENDENCY_UNPACKED = 4 * 2**30
+MAX_DEPENDENCY_TEXT = 16 * 2**20
 MAX_LOCK_BYTES = 32 * 2**20
 """A lock file that the reader gives with `--known`."""
 

@@ -18,7 +18,8 @@ from pydantic_core import from_json
 
 from agentproof import __version__
 from agentproof.bundle.store import Bundle
-from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.bundle.wheel import read_wheel
+from agentproof.check.source import HeldWheel, Sources
 from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agentproof.bundle.store import from_zip_bytes, zip_bytes
+from agentproof.bundle.wheel import read_wheel
 from agentproof.bundle.zip import stored_zip
 from agentproof.check.bundle import Reader, check_bundle
-from agentproof.check.source import read_wheel
 from agentproof.errors import BundleError, FormatError, TrustError, UsageError
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest

@@ -137,7 +137,7 @@ def check_bundle(
     *,
     reader: Reader,
     label: str | None = None,
-    authored: Callable[[str], bytes | None] | None = None,
+    authored: content.Authored | None = None,
 ) -> CheckedBundle:
     """Check one bundle; `authored` gives the reader's own file for one of the reproduction, if any."""
     return _Check(bundle, reader, label, authored).run()
@@ -178,7 +178,7 @@ class _Check:
         bundle: Bundle,
         reader: Reader,
         label: str | None,
-        authored: Callable[[str], bytes | None] | None,
+        authored: content.Authored | None,
     ) -> None:
         self.bundle = bundle
         self.reader = reader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from .group import examples
+from .group import OutputPath, examples
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 @click.option("--quiet", "-q", is_flag=True, help="Print the one word and what it means.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write checks and claims as JUnit XML to this file too.",
 )
 @click.pass_context

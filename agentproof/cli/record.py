@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .group import ForScript, chosen_key, examples, key_options
+from .group import ForScript, OutputPath, chosen_key, examples, key_options
 
 
 @examples(
@@ -98,7 +98,7 @@ from .group import ForScript, chosen_key, examples, key_options
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
@@ -179,7 +179,7 @@ def record(
         limits=Limits(seconds=timeout),
     )
     reproduction = read_reproduction(select(script, arguments, entry=entry))
-    recording.check_request(reproduction, target, conditions, output=output)
+    recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:
         bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)

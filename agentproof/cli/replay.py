@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .group import chosen_key, examples
+from .group import OutputPath, chosen_key, examples
 
 
 @examples(
@@ -41,7 +41,7 @@ from .group import chosen_key, examples
 @click.option("--sign", is_flag=True, help="The same with your own key.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write the attested bundle to this .zip or directory. Default: into the bundle itself.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -39,9 +39,10 @@ from ..models.comparison import TraceDifference
 from ..models.manifest import Judgement, Manifest
 from ..models.statement import build_replayed_statement
 from ..system import temporary
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .conditions import Conditions
+from .final_check import check_sound
 from .observe import observe
 from .progress import Progress
 from .reproduction import reproduction_in
@@ -105,6 +106,7 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
         progress=progress,
     )
+    check_sound(seen)
     return ReplayResult(
         bundle=bundle,
         judged=judged,
@@ -149,7 +151,7 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
         CannotDoError: the place is taken by another bundle, or cannot be written.
     """
     shelf = shelf_of(path)
-    if path.is_dir() or not path.name.endswith(".zip"):
+    if path.is_dir() or not (path.name.endswith(".zip") or is_stream(path)):
         write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
     else:
         bundle = _with_wheel(bundle)

@@ -16,6 +16,8 @@ from ..errors import UsageError
 from ..isolation.control import read_reproduction_files
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
+from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
+from .output import store_above
 from .selection import Selection
 
 _MAX_SCRIPT: Final = 4 * 2**20
@@ -78,9 +80,17 @@ def read_reproduction(selection: Selection) -> Reproduction:
     if directory is not None:
         root, entry = directory, script.relative_to(directory).as_posix()
     files, only_entry = read_reproduction_files(root, entry, tests=selection.tests)
+    name = _name_in_bundle(selection, entry, files)
+    del files[entry]
+    files[name] = source
+    check_mentioned(files, entry=name)
+    check_texts("the argument", selection.arguments)
+    check_texts("the test", selection.tests)
+    check_texts("the requirement", header.dependencies)
+    check_texts("in the header", filter(None, (header.title, header.reference)))
     return Reproduction(
-        entry=entry,
-        files={**files, entry: source},
+        entry=name,
+        files=files,
         header=header,
         arguments=selection.arguments,
         tests=selection.tests,
@@ -88,6 +98,18 @@ def read_reproduction(selection: Selection) -> Reproduction:
         script=script,
         directory=directory,
     )
+
+
+def _name_in_bundle(selection: Selection, entry: str, files: Mapping[str, bytes]) -> str:
+    """The path of the entry in a bundle: its own, or for a script alone the nearest that can be."""
+    for path in (entry, *(test.partition("::")[0] for test in selection.tests)):
+        if not is_nameable(path) and (selection.tests or "/" in path):
+            raise UsageError(f"{path!r} is a name that no bundle can hold", hint=RENAME)
+    name = entry_name(entry, files)
+    if name != entry and store_above(selection.script, root=selection.root) is not None:
+        # There the file beside the bundle is looked for under its name in the bundle.
+        raise UsageError(f"{entry!r} is a name that no bundle can hold", hint=f"rename it, to {name}")
+    return name
 
 
 def reproduction_in(bundle: Bundle) -> Reproduction:

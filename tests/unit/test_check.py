@@ -1,12 +1,14 @@
 """The check of one bundle: five words, in an order, resting on what the reader brings."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from agentproof.bundle.folder import read_beside
 from agentproof.bundle.store import Bundle, bundle_id, write_directory, zip_bytes
 from agentproof.check.bundle import CheckedBundle, Reader, check_bundle, check_path, exit_code
 from agentproof.check.content import check_judgement
@@ -129,6 +131,40 @@ def test_a_reproduction_that_changed_beside_its_bundle_makes_it_stale(tmp_path: 
     assert stale.report.differences[0].what == "reproduction.py beside the bundle"
     (case / "reproduction.py").unlink()
     assert check_path(case / "0.20.0", reader=READER).status == "STALE"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "sparse", "directory"])
+def test_what_lies_beside_a_bundle_is_read_within_bounds_and_no_link_is_followed(
+    tmp_path: Path, kind: str
+) -> None:
+    case = tmp_path / "bundles" / "case"
+    write_directory(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    authored = case / "reproduction.py"
+    (tmp_path / "private").write_bytes(b"of the reader's own")
+    if kind == "link":
+        authored.symlink_to(tmp_path / "private")
+    elif kind == "pipe":
+        os.mkfifo(authored)
+    elif kind == "sparse":
+        authored.touch()
+        os.truncate(authored, 40 * 2**30)
+    else:
+        authored.mkdir()
+    report = check_path(case / "0.20.0", reader=READER).report
+    assert report.status == "STALE"
+    (difference,) = report.differences
+    told = {"link": "a symbolic link, or no regular file", "sparse": f"{40 * 2**30} bytes"}
+    assert difference.yours == told.get(kind, "no regular file")
+
+
+def test_no_directory_beside_a_bundle_is_followed_either(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "file.py").write_bytes(b"of the reader's own")
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "inner").symlink_to("../private")
+    assert read_beside(tmp_path / "case", "inner/file.py") == "a symbolic link, or no regular file"
+    assert read_beside(tmp_path / "case", "other/file.py") is None
+    assert read_beside(tmp_path, "private/file.py") == b"of the reader's own"
 
 
 def test_without_the_wheels_bytes_modules_are_not_compared() -> None:

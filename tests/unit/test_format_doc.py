@@ -13,6 +13,7 @@ DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 CHECKING = (
     "bundle/folder",
     "bundle/store",
+    "bundle/wheel",
     "bundle/zip",
     "check/bundle",
     "check/content",
