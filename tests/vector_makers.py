@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentproof.bundle.store import Bundle, bundle_id, zip_bytes
+from agentproof.bundle.store import Bundle, bundle_id, files_of
 from agentproof.bundle.zip import stored_zip
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import build_replayed_statement
@@ -20,13 +20,18 @@ from tests.changes import changed
 from tests.forgeries import FORGERIES, ORIGINAL, forged
 
 
+def _zipped(bundle: Bundle) -> bytes:
+    """As `zip_bytes`, which writes nothing that a reader refuses."""
+    return stored_zip(files_of(bundle))
+
+
 def as_zip(bundle: Bundle) -> Callable[[], bytes]:
-    return lambda: zip_bytes(bundle)
+    return lambda: _zipped(bundle)
 
 
 def forgery(name: str) -> Callable[[], bytes]:
     """A forgery of `tests/forgeries`, by its name there."""
-    return lambda: zip_bytes(forged(next(each for each in FORGERIES if each.name == name)))
+    return lambda: _zipped(forged(next(each for each in FORGERIES if each.name == name)))
 
 
 def by_the_reporter(name: str) -> Callable[[], bytes]:
@@ -41,12 +46,12 @@ def by_the_reporter(name: str) -> Callable[[], bytes]:
 
 
 def changed_zip(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
-    return lambda: change(zip_bytes(ORIGINAL))
+    return lambda: change(_zipped(ORIGINAL))
 
 
 def changed_manifest(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
     """Change the manifest's bytes and nothing else."""
-    return lambda: zip_bytes(replace(ORIGINAL, manifest=change(ORIGINAL.manifest)))
+    return lambda: _zipped(replace(ORIGINAL, manifest=change(ORIGINAL.manifest)))
 
 
 def between(raw: bytes) -> bytes:
@@ -131,7 +136,7 @@ def changed_state(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
         new = forge.sha256(data)
         draft.states[new] = data
         draft.traces = json.loads(json.dumps(draft.traces).replace(old, new))
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 
@@ -145,7 +150,7 @@ def changed_trace(change: Callable[[Any], object]) -> Callable[[], bytes]:  # An
     def make() -> bytes:
         draft = forge.draft()
         change(draft.traces["as-written"])
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 
@@ -161,7 +166,7 @@ def hidden_record() -> bytes:
     about = {"sha256": forge.sha256(draft.wheel), "size": len(draft.wheel)}
     draft.manifest["target"] |= about
     draft.manifest["environment"]["packages"][1] |= about
-    return zip_bytes(draft.judged().seal())
+    return _zipped(draft.judged().seal())
 
 
 def short_name() -> bytes:
@@ -172,7 +177,7 @@ def short_name() -> bytes:
 def with_default() -> bytes:
     draft = forge.draft()
     draft.manifest["conduct"] = {"allowed": False}
-    return zip_bytes(draft.seal_unparsed())
+    return _zipped(draft.seal_unparsed())
 
 
 def case_collision() -> bytes:
