@@ -21,6 +21,21 @@ from .group import ForScript, chosen_key, examples, key_options
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
 )
 @click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder that is the reproduction: all that it holds can be used. Default: the script's own in "
+    "a project (pyproject.toml, .git), elsewhere the script and the modules that it imports.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Take this along from beside a script that is in no project. Repeatable.",
+)
+@click.option(
     "--sdk",
     metavar="VERSION|latest|NAME==VERSION",
     help="The release to record on. Default: the one that the script's header names.",
@@ -115,6 +130,8 @@ def record(
     arguments: tuple[str, ...],
     *,
     entry: str | None,
+    root: Path | None,
+    files: tuple[Path, ...],
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -161,7 +178,7 @@ def record(
     if dirty and source is None:
         raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
     checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
-    named = selection.parse_named(script, arguments, entry=entry)
+    named = selection.parse_named(script, arguments, entry=entry, root=root)
     if sdk is not None:
         sdk, newest = targets.parse_release(sdk)
         if newest and lock_file is not None:
@@ -175,6 +192,8 @@ def record(
         arguments=named.arguments,
         root=named.root,
         tests=named.tests,
+        is_whole=named.is_whole,
+        files=files,
         sdk=sdk,
         wheel=wheel,
         sha256=sha256,

@@ -182,7 +182,8 @@ class Recorder:
                 extra=manifest.reproduction.requires,
             )
             minor = ".".join(manifest.environment.python.version.split(".")[:2])
-            yield request if request.python is not None else replace(request, python=minor)
+            python = request.python if request.python is not None else minor
+            yield replace(request, python=python, is_whole=True)
 
     def attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
         """Record on one target, or on the one that the header names."""

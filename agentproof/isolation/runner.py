@@ -20,7 +20,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -31,6 +31,7 @@ from ..models.trace import Mode
 from . import sandbox
 from .control import (
     ReproductionCopy,
+    copy_data,
     copy_reproduction,
     end_processes,
     read_reproduction_files,
@@ -39,6 +40,7 @@ from .control import (
 from .levels import Choice
 from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
 from .supervision import LaunchedProcess, Limits, watch
+from .watching import FileWatch, ran_unobserved
 
 MODES: Final[tuple[Mode, ...]] = ("as-written", "streamed")
 _RECORDER = Path(__file__).parents[1] / "_recorder"
@@ -67,6 +69,8 @@ class ReproductionSource:
     arguments: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     """pytest node ids below `root`; then these are run instead of the entry."""
+    is_alone: bool = False
+    """True where what lies beside the script was left out, but for what it imports and what was added."""
     held: tuple[Mapping[str, bytes], bool] | None = None
     """What `read` gave before: whatever becomes of the files on disk, this is what is run."""
 
@@ -131,7 +135,7 @@ def run_recordings(
         files, only_entry = reproduction.read()
         copied = copy_reproduction(files, base / "root", only_entry=only_entry)
         if copied.only_entry:
-            what = "the script runs without the files beside it"
+            what = "the script runs without the files beside it, but for the modules that it imports"
             if reproduction.tests:
                 what = "the tests run with the folders at its top that hold them, and the files beside these"
             progress(f"{reproduction.root} is too large to be copied: {what}")
@@ -145,16 +149,26 @@ def run_recordings(
             base=base,
             archive=archive,
         )
-        with launch:
+        with launch, FileWatch(files) as launch.opened:
+            launch.opened.add(copied.root, writable=False)
             for count in [repeats] if side_by_side else [1] * repeats:
                 begun = [launch.begin(tuple(modes)) for _ in range(count)]
                 watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
+            opened = sorted(launch.opened.opened())
         return Observation(
-            repeats=tuple(launch.read_back()),
+            repeats=tuple(_with_opened(repeat, opened) for repeat in launch.read_back()),
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
             files=copied.files,
         )
+
+
+def _with_opened(repeat: dict[Mode, RawRecording], opened: Sequence[str]) -> dict[Mode, RawRecording]:
+    """Where other programs ran, the files that anybody opened are the reproduction's."""
+    return {
+        mode: replace(raw, files=tuple(sorted({*raw.files, *opened}))) if ran_unobserved(raw.events) else raw
+        for mode, raw in repeat.items()
+    }
 
 
 @dataclass
@@ -169,6 +183,7 @@ class _Launch:
     limits: Limits
     base: Path
     archive: bytes
+    opened: FileWatch = field(default_factory=lambda: FileWatch(()))
     launched: list[LaunchedProcess] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -224,6 +239,9 @@ class _Launch:
         if user is not None:
             for directory in private:
                 os.chown(directory, user, user)
+        for directory in work.values() if not self.reproduction.tests else ():
+            copy_data(self.copied.files, directory, user=user)
+            self.opened.add(directory, writable=True)
         plan = sandbox.launch_plan(
             self.choice.level,
             base=self.base,

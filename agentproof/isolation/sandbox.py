@@ -134,7 +134,7 @@ def interpreter(venv: Path) -> Interpreter:
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         said = os.fsdecode(getattr(error, "stderr", None) or b"").strip()
         raise CannotDoError(
-            f"{venv} is no virtual environment: its Python does not start ({said[-500:] or error})",
+            f"{venv}/pyvenv.cfg names no Python that starts: {said[-500:] or error}",
             hint="choose another with --python",
         ) from error
     prefixes = {Path(os.path.realpath(each)) for each in (prefix, exec_prefix)}

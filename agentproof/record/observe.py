@@ -5,11 +5,14 @@ with the result; between the two they all come through `observe`.
 """
 
 import os
+import re
+import shlex
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -18,15 +21,18 @@ from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
 from ..errors import CannotDoError, UsageError
 from ..isolation import levels, runner
-from ..isolation.control import read_reproduction_files
+from ..isolation.control import read_imported_files, read_reproduction_files
 from ..models.header import Header, read_header
 from ..models.manifest import Isolation, Manifest
 from ..system.files import read_bounded
 from . import test_results
 from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
+from .selection import is_in_project
 
 _MAX_SCRIPT = 4 * 2**20
+_MOST_NAMED: Final = 8
+_NO_MODULE: Final = re.compile(r"No module named '(\w+)'.*", re.DOTALL)
 
 
 class Progress(Protocol):
@@ -97,8 +103,13 @@ def read_reproduction(
     root: Path | None = None,
     tests: tuple[str, ...] = (),
     extra: tuple[str, ...] = (),
+    is_whole: bool = False,
+    added: tuple[Path, ...] = (),
 ) -> Reproduction:
     """Read the script's header, or that of the file of the first of the tests.
+
+    With `is_whole`, and in a project, all that the directory holds is the reproduction's; elsewhere the
+    script, what it imports, and what is in `added`.
 
     Raises:
         UsageError: the script is missing, does not compile, or its header makes no sense.
@@ -116,12 +127,19 @@ def read_reproduction(
     place, entry = script.resolve().parent, script.name
     if root is not None:
         place, entry = root, script.relative_to(root).as_posix()
-    files, only_entry = read_reproduction_files(place, entry, tests=tests)
+    is_alone = not is_whole and not is_in_project(place)
+    if is_alone:
+        files, only_entry = read_imported_files(place, entry, tests=tests, added=added), False
+    else:
+        files, only_entry = read_reproduction_files(place, entry, tests=tests)
+        if added:
+            files = {**files, **read_imported_files(place, entry, tests=tests, added=added)}
     read = runner.ReproductionSource(
         root=place,
         entry=entry,
         arguments=arguments,
         tests=tests,
+        is_alone=is_alone or only_entry,
         held=({**files, entry: source}, only_entry),
     )
     return Reproduction(script, arguments, header, root, tests, extra, source=read)
@@ -177,10 +195,59 @@ def observe(
             )
             assembled = assemble(recipe, run.repeats)
     story.done("ran", _ran_line(assembled.manifest, seconds))
+    _tell_files(assembled.manifest, source, run, story)
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
     return assembled
+
+
+def _tell_files(
+    document: Manifest, source: runner.ReproductionSource, run: runner.Observation, story: Progress
+) -> None:
+    """What goes along with the script, and what it asked for that does not.
+
+    Told before anything is signed: whoever attaches the bundle should know what of their folder is in it.
+    """
+    others = [path for path in document.reproduction.files if path != source.entry]
+    if others:
+        story.done("files", f"with {source.entry}: {_listed(others)}")
+    raws = [raw for repeat in run.repeats for raw in repeat.values()]
+    asked = {name for raw in raws for name in (*raw.missed, *_modules_missed(raw.events))}
+    root = source.root.resolve()
+    there = [name for name in sorted(asked) if name not in run.files and _is_beside(root, name)]
+    if there:
+        options = " ".join(
+            f"--file {shlex.quote(os.path.relpath(root / name))}" for name in there[:_MOST_NAMED]
+        )
+        why = "in no project, so it is not taken along" if source.is_alone else "of a kind that is left out"
+        what = f"{source.entry} asks for {_listed(there)} beside it, {why}"
+        story.done("left out", f"{what}: {options} adds {'it' if len(there) == 1 else 'them'}")
+    elif "." in asked and source.is_alone:
+        story.done("left out", f"{source.entry} looks for files beside it: --root DIR takes a folder along")
+
+
+def _modules_missed(
+    events: Iterable[Mapping[str, Any]],
+) -> Iterator[str]:  # Any: JSON as the recorder wrote it
+    """Files that would have been the module that an import did not find."""
+    for event in events:
+        error = event.get("error") if event.get("kind") == "script.ended" else None
+        message = error.get("message") if isinstance(error, dict) else None
+        found = _NO_MODULE.fullmatch(message) if isinstance(message, str) else None
+        if found is not None:
+            yield from (found[1], f"{found[1]}.py")
+
+
+def _is_beside(root: Path, name: str) -> bool:
+    """Whether there is such a file or folder below the script's; other names are nobody's business."""
+    path = (root / name).resolve() if name.isprintable() else root
+    return path != root and path.is_relative_to(root) and path.exists()
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _recipe(

@@ -55,6 +55,10 @@ class Request:
     """The directory that is the reproduction; None: the script's own."""
     tests: tuple[str, ...] = ()
     """pytest node ids below `root`, to be run instead of `script`, which is the file of the first of them."""
+    is_whole: bool = False
+    """Whether all that `root` holds is the reproduction's, wherever it lies."""
+    files: tuple[Path, ...] = ()
+    """What is taken along from beside the script, outside of a project."""
     sdk: str | None = None
     """A requirement such as `openai-agents==0.20.0`."""
     wheel: Path | None = None
@@ -104,7 +108,13 @@ class Request:
     @cached_property
     def _read(self) -> Reproduction:
         return read_reproduction(
-            self.script, self.arguments, root=self.root, tests=self.tests, extra=self.extra
+            self.script,
+            self.arguments,
+            root=self.root,
+            tests=self.tests,
+            extra=self.extra,
+            is_whole=self.is_whole,
+            added=self.files,
         )
 
 

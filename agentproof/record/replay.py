@@ -103,6 +103,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             root=root / "root",
             tests=recorded.reproduction.tests,
             extra=recorded.reproduction.requires,
+            is_whole=True,
         )
         interpreter = _interpreter(recorded, options.python, reproduction.requires)
         lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)

@@ -78,8 +78,8 @@ _SCRIPTED: Final = (
     "writes one to start from)"
 )
 _BY_KIND: Final[Mapping[str, str]] = {
-    "builtins:FileNotFoundError": "the working directory is empty: open files beside the script by "
-    "Path(__file__).parent",
+    "builtins:FileNotFoundError": "in a project a script finds the files beside it; elsewhere "
+    "`record --file FILE` takes them along, --root DIR a folder",
     "builtins:EOFError": "nobody types: stdin is empty while a script is recorded; pass ARGUMENTS instead",
     "builtins:ModuleNotFoundError": "--with REQUIREMENT installs what the script needs, or name it in the "
     "script's header",

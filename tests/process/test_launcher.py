@@ -257,21 +257,21 @@ def sleeping(mark: str) -> list[str]:
 
 MANY_DEAD = """
 import os
-from agentproof.isolation import _launcher
+from agentproof.isolation import launcher
 
 for _ in range(300):
     if os.fork() == 0:
         os._exit(0)
 looks = 0
-look = _launcher._descendants
+look = launcher._descendants
 
 def counted(root):
     global looks
     looks += 1
     return look(root)
 
-_launcher._descendants = counted
-_launcher._kill_descendants(b"")
+launcher._descendants = counted
+launcher._kill_descendants(b"")
 print(looks)
 """
 
