@@ -324,7 +324,14 @@ def seccomp_program(
                 ]
                 tests += [*other, (answer, 0, 0, refuse | EPERM)]
             program += only(name, (load, 0, 0, first), *tests)
-    if not namespace:
+    if namespace:
+        # The first process of the namespace is ours; it has the script's uid and nothing else to lose.
+        for name in TUNING:
+            program += only(name, (load, 0, 0, first), *any_of((1,), refuse | EPERM))
+        for name, _, user in TUNING_KIND:
+            whole_user = [(load, 0, 0, first), (equal, 0, 1, user), (answer, 0, 0, refuse | EPERM)]
+            program += only(name, *whole_user, (load, 0, 0, second), *any_of((1,), refuse | EPERM))
+    else:
         tuned = ask if "tuning" in asked else refuse | EPERM
         oneself: list[Instruction] = [(equal, 0, 1, 0), (answer, 0, 0, allow), (answer, 0, 0, tuned)]
         for name in TUNING:
