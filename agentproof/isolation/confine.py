@@ -1,6 +1,6 @@
 """Stdlib only, runs in the launcher: what the Linux kernel offers to hold a process in.
 
-Namespaces with a root of their own, Landlock, seccomp, and the loss of every capability.
+Namespaces with a root of their own, Landlock, and the loss of every capability.
 """
 
 import _socket
@@ -9,11 +9,10 @@ import fcntl
 import os
 import struct
 
-from .syscalls import ENOSYS, NEWEST, Kernel, StepError, step, suppress
+from .syscalls import Kernel, StepError, step, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms
-    from collections.abc import Sequence
     from typing import Any
 
     Plan = dict[str, Any]  # Any: what `marshal` carries; sandbox.launch_plan writes it
@@ -34,7 +33,6 @@ NAMESPACES = (
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
-PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -50,49 +48,6 @@ MOVE_MOUNT_F_EMPTY_PATH = 4
 # The numbers above 423 are the same everywhere.
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-
-REFUSED = (
-    *("unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "keyctl", "add_key"),
-    *("request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "inotify_add_watch"),
-    *("inotify_init1", "open_by_handle_at", "move_pages", "migrate_pages", "process_madvise"),
-    "process_mrelease",
-)
-"""Calls that no script needs and that reach past the sandbox or widen the kernel's surface."""
-UNKNOWN = (
-    *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "pidfd_getfd"),
-    # Memory that belongs to no process, so that no limit counts it; it may outlive them all.
-    *("shmget", "shmat", "shmdt", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd"),
-    *("msgrcv", "msgctl", "mq_open", "mq_unlink", "memfd_create", "memfd_secret"),
-)
-"""Calls that look as if the kernel did not have them, so that programs go on without."""
-XATTRS = tuple(
-    f"{prefix}{verb}xattr" for verb in ("set", "get", "list", "remove") for prefix in ("", "l", "f")
-)
-"""Landlock does not hold them; they look as on a file system that has none (`shutil` goes on)."""
-CONNECTING = ("connect", "bind", "listen")
-"""What makes of one half of a pair a socket that reaches others."""
-
-SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open")
-"""Calls whose first argument names a process to be acted on (Landlock scopes signals from Linux 6.12)."""
-TUNING = ("prlimit64", "sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr")
-"""Calls whose first argument names a process; 0 is the caller. Nothing but the user holds them."""
-TUNING_KIND = (("setpriority", 0, 2), ("ioprio_set", 1, 3))
-"""Calls whose first argument says what the second one names: a process, or (last) all of a user's."""
-
-F_SETLK, F_SETLKW, F_SETOWN, F_SETSIG, F_SETOWN_EX, F_OFD_SETLK, F_OFD_SETLKW = 6, 7, 8, 10, 15, 37, 38
-F_SETLEASE, F_NOTIFY = 1024, 1026
-LOCKING = (F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW)
-REFUSED_FCNTL = (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY)
-"""Signals to whoever is named, and news of who uses a file."""
-REFUSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902, 0x40086602, 0x40046602, 0x401C5820)
-"""TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP, FS_IOC_SETFLAGS (64 and 32 bits), FS_IOC_FSSETXATTR."""
-
-SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER = 1, 8
-SOL_SOCKET, SCM_RIGHTS = 1, 1
-
-AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-SOCK_DGRAM = 2
-EPERM, EACCES, ENOTSUP = 1, 13, 95
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 REFER, TRUNCATE = 1 << 13, 1 << 14
@@ -257,162 +212,3 @@ def apply_landlock(kernel: Kernel, plan: "Plan") -> int:
     kernel.syscall("landlock", LANDLOCK_RESTRICT, rules, 0)
     os.close(rules)
     return version
-
-
-Instruction = tuple[int, int, int, int]
-
-
-def seccomp_program(
-    kernel: Kernel, *, namespace: bool, protected: "Sequence[int]" = (), asked: "Sequence[str]" = ()
-) -> bytes:
-    """The filter, as classic BPF (seccomp(2), linux/filter.h).
-
-    Without a PID namespace the processes and groups in `protected` cannot be signalled, and no process
-    but the caller can be tuned. Of the calls in `asked` the supervisor decides (`_referee`): `locks`,
-    `tuning`, `signals`.
-    """
-    load, equal, any_bit, above, answer = 0x20, 0x15, 0x45, 0x35, 0x06
-    allow, kill, refuse, ask = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
-    number, arch, first, second, third = 0, 4, 16, 24, 32  # offsets into struct seccomp_data
-    fifth = 48
-
-    def refuse_call(name: str, error: int) -> list[Instruction]:
-        return [(equal, 0, 1, kernel.number(name)), (answer, 0, 0, refuse | error)]
-
-    def only(name: str, *tests: Instruction) -> list[Instruction]:
-        """`tests` for this call alone."""
-        return [(equal, 0, len(tests), kernel.number(name)), *tests]
-
-    def any_of(values: "Sequence[int]", result: int) -> list[Instruction]:
-        """`result` where what was loaded is one of `values`, else allowed."""
-        count = len(values)
-        found = [(equal, count - place, 0, value & 0xFFFFFFFF) for place, value in enumerate(values)]
-        return [*found, (answer, 0, 0, allow), (answer, 0, 0, result)]
-
-    program: list[Instruction] = [
-        (load, 0, 0, arch),
-        (equal, 1, 0, kernel.number("audit_arch")),
-        (answer, 0, 0, kill),  # another ABI has other numbers (i386 on x86-64)
-        (load, 0, 0, number),
-        (above, 0, 1, NEWEST + 1),  # x32 too
-        (answer, 0, 0, refuse | ENOSYS),
-    ]
-    # io_uring opens sockets without socket(2) (IORING_OP_SOCKET, Linux 5.19).
-    for name in UNKNOWN:
-        program += refuse_call(name, ENOSYS)  # glibc goes on with clone(2), whose flags can be read
-    for name in REFUSED:
-        program += refuse_call(name, EPERM)
-    for name in XATTRS:
-        program += refuse_call(name, ENOTSUP)
-    locking = [(equal, 0, 1, command) for command in LOCKING] if "locks" in asked else []
-    locks = [line for each in locking for line in (each, (answer, 0, 0, ask))]
-    program += only("fcntl", (load, 0, 0, second), *locks, *any_of(REFUSED_FCNTL, refuse | EPERM))
-    if "locks" in asked:
-        program += only("flock", (answer, 0, 0, ask))
-    program += only("ioctl", (load, 0, 0, second), *any_of(REFUSED_IOCTL, refuse | EPERM))
-    if protected:
-        # A descriptor of /proc/<pid> names a process too, and cannot be told apart here.
-        program += refuse_call("pidfd_send_signal", EPERM)
-        for name in SIGNALLING:
-            other = [(equal, 0, 1, 0), (answer, 0, 0, allow), (answer, 0, 0, ask)]
-            tests = any_of(protected, refuse | EPERM)
-            if "signals" in asked:
-                # In place of "allowed": the caller's own group, else the supervisor decides.
-                count = len(protected)
-                tests = [
-                    (equal, count - place + 2, 0, value & 0xFFFFFFFF) for place, value in enumerate(protected)
-                ]
-                tests += [*other, (answer, 0, 0, refuse | EPERM)]
-            program += only(name, (load, 0, 0, first), *tests)
-    if namespace:
-        # The first process of the namespace is ours; it has the script's uid and nothing else to lose.
-        for name in TUNING:
-            program += only(name, (load, 0, 0, first), *any_of((1,), refuse | EPERM))
-        for name, _, user in TUNING_KIND:
-            whole_user = [(load, 0, 0, first), (equal, 0, 1, user), (answer, 0, 0, refuse | EPERM)]
-            program += only(name, *whole_user, (load, 0, 0, second), *any_of((1,), refuse | EPERM))
-    else:
-        tuned = ask if "tuning" in asked else refuse | EPERM
-        oneself: list[Instruction] = [(equal, 0, 1, 0), (answer, 0, 0, allow), (answer, 0, 0, tuned)]
-        for name in TUNING:
-            program += only(name, (load, 0, 0, first), *oneself)
-        for name, process, user in TUNING_KIND:
-            whose: list[Instruction] = [
-                *((load, 0, 0, first), (equal, 0, 1, user), (answer, 0, 0, refuse | EPERM)),
-                *((load, 0, 0, second), (equal, 0, 1, 0), (answer, 0, 0, allow)),
-                # Groups are named by nobody but job control.
-                *((load, 0, 0, first), (equal, 1, 0, process), (answer, 0, 0, refuse | EPERM)),
-            ]
-            program += only(name, *whose, (answer, 0, 0, tuned))
-        for name in CONNECTING:
-            program += refuse_call(name, EACCES)
-        # A datagram names its receiver in memory, where no filter reads; these types have bit 1 set.
-        pair: list[Instruction] = [
-            *((load, 0, 0, first), (above, 0, 1, AF_UNIX + 1), (answer, 0, 0, refuse | EACCES)),
-            *((load, 0, 0, second), (any_bit, 0, 1, SOCK_DGRAM), (answer, 0, 0, refuse | EACCES)),
-        ]
-        program += only("socketpair", *pair, (answer, 0, 0, allow))
-        address: list[Instruction] = [
-            *((load, 0, 0, fifth), (equal, 0, 2, 0), (load, 0, 0, fifth + 4), (equal, 1, 0, 0)),
-            *((answer, 0, 0, refuse | EACCES), (answer, 0, 0, allow)),
-        ]
-        program += only("sendto", *address)
-    program += [
-        (equal, 0, 4, kernel.number("clone")),
-        (load, 0, 0, first),
-        (any_bit, 0, 1, NAMESPACES),  # a user namespace would give capabilities
-        (answer, 0, 0, refuse | EPERM),
-        (answer, 0, 0, allow),
-        (equal, 1, 0, kernel.number("socket")),
-        (answer, 0, 0, allow),
-    ]
-    if namespace:
-        program += [
-            (load, 0, 0, first),
-            (equal, 5, 0, AF_UNIX),
-            (equal, 4, 0, AF_INET),
-            (equal, 3, 0, AF_INET6),
-            (equal, 0, 3, AF_NETLINK),
-            (load, 0, 0, third),
-            (equal, 0, 1, 0),  # NETLINK_ROUTE, with which glibc lists the interfaces
-            (answer, 0, 0, allow),
-        ]
-    # AF_VSOCK knows no network namespace; AF_UNIX reaches the host's daemons where files are its own.
-    program.append((answer, 0, 0, refuse | EACCES))
-    return b"".join(struct.pack("HBBI", *each) for each in program)
-
-
-def apply_seccomp(
-    kernel: Kernel, *, namespace: bool, protected: "Sequence[int]", signals: bool, handover: "_socket.socket"
-) -> bool:
-    """Install the filter; it stays, in every process that comes from this one.
-
-    Hands the listener for the calls that are asked about (seccomp_unotify(2)) to the supervisor. False
-    where the kernel has no such thing (before Linux 5.5), or another one is in the way.
-    """
-    asked = ("locks",) if namespace else ("locks", "tuning", *(("signals",) if signals else ()))
-    program = _program(kernel, namespace=namespace, protected=protected, asked=asked)
-    try:
-        listener = kernel.syscall(
-            "seccomp",
-            kernel.number("seccomp"),
-            SECCOMP_SET_MODE_FILTER,
-            SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            program[0],
-        )
-    except StepError:
-        program = _program(kernel, namespace=namespace, protected=protected)
-        kernel.prctl("seccomp", PR_SET_SECCOMP, 2, program[0])
-        return False
-    handover.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, struct.pack("i", listener))])
-    os.close(listener)
-    return True
-
-
-def _program(
-    kernel: Kernel, *, namespace: bool, protected: "Sequence[int]", asked: "Sequence[str]" = ()
-) -> tuple[bytes, object]:
-    """A `struct sock_fprog`, and what it points to, which must live as long."""
-    filters = seccomp_program(kernel, namespace=namespace, protected=protected, asked=asked)
-    code = ctypes.create_string_buffer(filters)
-    return struct.pack("HxxxxxxP", (len(code) - 1) // 8, ctypes.addressof(code)), code

@@ -34,14 +34,12 @@ from .confine import (
     PR_SET_DUMPABLE,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
-    SCM_RIGHTS,
-    SOL_SOCKET,
     apply_landlock,
-    apply_seccomp,
     drop_bounding_set,
     drop_capabilities,
     enter_namespace,
 )
+from .filter import SCM_RIGHTS, SOL_SOCKET, apply_seccomp
 from .referee import Referee
 from .syscalls import Kernel, StepError, step, suppress
 

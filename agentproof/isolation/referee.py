@@ -15,7 +15,7 @@ import fcntl
 import os
 import struct
 
-from .confine import SIGNALLING, TUNING
+from .filter import SIGNALLING, TUNING, TUNING_KIND
 from .syscalls import Kernel
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ class Referee:
         # Paths are the same within and without.
         self._own = [os.path.realpath(each) for each in plan["lockable"]]
         self._other = [os.path.realpath(each) for each in plan["shared"]]
-        named = ((*SIGNALLING, *TUNING), 0), (("setpriority", "ioprio_set"), 1)
+        named = ((*SIGNALLING, *TUNING), 0), ([name for name, _, _ in TUNING_KIND], 1)
         self._process_of = {kernel.number(name): place for names, place in named for name in names}
         self._flock = kernel.number("flock")
 

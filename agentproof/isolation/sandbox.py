@@ -26,8 +26,8 @@ Level = Literal["namespace", "seccomp", "audit-hook"]
 
 _PACKAGE = Path(__file__).parents[1]
 _LAUNCHER = (
-    *("system.remove", "isolation.syscalls", "isolation.confine", "isolation.referee"),
-    "isolation.launcher",
+    *("system.remove", "isolation.syscalls", "isolation.confine", "isolation.filter"),
+    *("isolation.referee", "isolation.launcher"),
 )
 """The modules that run in the launcher, the last one as its main program."""
 _BOOTSTRAP = """\

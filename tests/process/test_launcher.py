@@ -20,7 +20,7 @@ from tests.sandboxed import choice, probed
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof.isolation.confine import seccomp_program
+from agentproof.isolation.filter import seccomp_program
 from agentproof.isolation.syscalls import EVERYWHERE, MACHINES, Kernel, StepError
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000

@@ -78,7 +78,7 @@ def outside(tmp_path: Path) -> Iterator[dict[str, object]]:
             receiver.settimeout(0.05)
             receivers.append(receiver)
         (folder / "socket").chmod(0o777)
-        victim = stack.enter_context(subprocess.Popen(["sleep", "300"], start_new_session=True))
+        victim = stack.enter_context(subprocess.Popen(["/bin/sleep", "300"], start_new_session=True))
         stack.callback(victim.kill)
         before = look_at(victim.pid)
         given: dict[str, object] = {
