@@ -29,14 +29,7 @@ from ..errors import CannotDoError, RecorderError
 from ..models.manifest import Isolation
 from ..models.trace import Mode
 from . import sandbox
-from .control import (
-    ReproductionCopy,
-    copy_data,
-    copy_reproduction,
-    end_processes,
-    read_reproduction_files,
-    run_directory,
-)
+from .control import copy_data, copy_reproduction, end_processes, run_directory
 from .levels import Choice
 from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
 from .supervision import LaunchedProcess, Limits, watch
@@ -59,24 +52,17 @@ class PreparedEnvironment(Protocol):
     def pycache_prefix(self) -> Path: ...
 
 
-@dataclass(frozen=True)
-class ReproductionSource:
-    """Where the script is."""
+class Script(Protocol):
+    """The part of a reproduction that a run needs."""
 
-    root: Path
-    entry: str
-    """The script below `root`."""
-    arguments: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    """pytest node ids below `root`; then these are run instead of the entry."""
-    is_alone: bool = False
-    """True where what lies beside the script was left out, but for what it imports and what was added."""
-    held: tuple[Mapping[str, bytes], bool] | None = None
-    """What `read` gave before: whatever becomes of the files on disk, this is what is run."""
-
-    def read(self) -> tuple[Mapping[str, bytes], bool]:
-        """Its files, and whether others were left out; raises as `read_reproduction_files` does."""
-        return self.held or read_reproduction_files(self.root, self.entry, tests=self.tests)
+    @property
+    def entry(self) -> str: ...
+    @property
+    def files(self) -> Mapping[str, bytes]: ...
+    @property
+    def arguments(self) -> tuple[str, ...]: ...
+    @property
+    def tests(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -86,8 +72,6 @@ class Observation:
     repeats: tuple[dict[Mode, RawRecording], ...]
     isolation: Isolation
     recorder_sha256: str
-    files: Mapping[str, bytes]
-    """The reproduction's directory as the script saw it."""
 
 
 @cache
@@ -109,7 +93,7 @@ def recorder_archive() -> bytes:
 
 def run_recordings(
     environment: PreparedEnvironment,
-    reproduction: ReproductionSource,
+    reproduction: Script,
     *,
     isolation: Choice,
     limits: Limits | None = None,
@@ -125,32 +109,26 @@ def run_recordings(
     nothing to stream, and only the first of `modes` is there.
 
     Raises:
-        UsageError: the script is missing.
         CannotDoError: the isolation cannot be applied, or did not pass its self-test.
         RecorderError: the recorder did not start, or left what it does not write.
     """
     limits = limits or Limits()
     archive = recorder if recorder is not None else recorder_archive()
     with run_directory() as base, sandbox.outside(base) as beyond:
-        files, only_entry = reproduction.read()
-        copied = copy_reproduction(files, base / "root", only_entry=only_entry)
-        if copied.only_entry:
-            what = "the script runs without the files beside it, but for the modules that it imports"
-            if reproduction.tests:
-                what = "the tests run with the folders at its top that hold them, and the files beside these"
-            progress(f"{reproduction.root} is too large to be copied: {what}")
+        root = base / "root"
+        copy_reproduction(reproduction.files, root)
         launch = _Launch(
             environment=environment,
             reproduction=reproduction,
-            copied=copied,
+            root=root,
             choice=isolation,
             beyond=beyond,
             limits=limits,
             base=base,
             archive=archive,
         )
-        with launch, FileWatch(files) as launch.opened:
-            launch.opened.add(copied.root, writable=False)
+        with launch, FileWatch(reproduction.files) as launch.opened:
+            launch.opened.add(root, writable=False)
             for count in [repeats] if side_by_side else [1] * repeats:
                 begun = [launch.begin(tuple(modes)) for _ in range(count)]
                 watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
@@ -159,7 +137,6 @@ def run_recordings(
             repeats=tuple(_with_opened(repeat, opened) for repeat in launch.read_back()),
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
-            files=copied.files,
         )
 
 
@@ -176,8 +153,8 @@ class _Launch:
     """The processes of one run; leaving the block ends them all."""
 
     environment: PreparedEnvironment
-    reproduction: ReproductionSource
-    copied: ReproductionCopy
+    reproduction: Script
+    root: Path
     choice: Choice
     beyond: sandbox.ProbeTargets
     limits: Limits
@@ -191,7 +168,7 @@ class _Launch:
         prefix = self.environment.prefix
         self._python = sandbox.interpreter(prefix)
         self._readable = (
-            self.copied.root,
+            self.root,
             self.environment.python,
             prefix,
             self.environment.site_packages,
@@ -240,7 +217,7 @@ class _Launch:
             for directory in private:
                 os.chown(directory, user, user)
         for directory in work.values() if not self.reproduction.tests else ():
-            copy_data(self.copied.files, directory, user=user)
+            copy_data(self.reproduction.files, directory, user=user)
             self.opened.add(directory, writable=True)
         plan = sandbox.launch_plan(
             self.choice.level,
@@ -274,7 +251,7 @@ class _Launch:
     def _plan(self, control: Path, modes: tuple[Mode, ...], work: Mapping[Mode, Path]) -> dict[str, object]:
         return {
             "control": str(control),
-            "root": str(self.copied.root),
+            "root": str(self.root),
             "entry": self.reproduction.entry,
             "arguments": list(self.reproduction.arguments),
             "tests": list(self.reproduction.tests),
@@ -372,7 +349,7 @@ class _Launch:
 
     def _paths(self, launched: LaunchedProcess, mode: Mode) -> dict[str, str]:
         tokens = {
-            self.copied.root: "<script>",
+            self.root: "<script>",
             launched.control: "<control>",
             launched.home / "work" / mode / "tmp": "<tmp>",
             launched.home / "work" / mode: "<work>",
@@ -409,7 +386,6 @@ __all__ = [
     "Limits",
     "Observation",
     "RawRecording",
-    "ReproductionSource",
     "StreamBytes",
     "recorder_archive",
     "run_recordings",

@@ -5,299 +5,111 @@ with the result; between the two they all come through `observe`.
 """
 
 import os
-import re
-import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Protocol
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
+from ..bundle.store import MANIFEST, WHEELS, Bundle
 from ..environment import venv
 from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
-from ..errors import CannotDoError, UsageError
+from ..errors import CannotDoError
 from ..isolation import levels, runner
-from ..isolation.control import read_imported_files, read_reproduction_files
-from ..models.header import Header, read_header
 from ..models.manifest import Isolation, Manifest
-from ..system.files import read_bounded
 from . import test_results
-from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
+from .assemble import AGREEMENTS, assemble
+from .beside import tell_files
+from .conditions import Conditions
+from .progress import Progress
+from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
-from .selection import is_in_project
-
-_MAX_SCRIPT = 4 * 2**20
-_MOST_NAMED: Final = 8
-_NO_MODULE: Final = re.compile(r"No module named '(\w+)'.*", re.DOTALL)
-
-
-class Progress(Protocol):
-    """Somebody to whom the steps are told."""
-
-    def working(self, text: str) -> None:
-        """A step that may take a while has begun."""
-
-    def done(self, label: str, text: str) -> None:
-        """A step is done."""
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A script on disk whose header was read; it compiles."""
-
-    script: Path
-    arguments: tuple[str, ...]
-    header: Header
-    root: Path | None = None
-    """The directory that is the reproduction; None: the script's own."""
-    tests: tuple[str, ...] = ()
-    """pytest node ids below `root`; then these are run, and `script` is the file of the first."""
-    extra: tuple[str, ...] = ()
-    """Requirements that it needs beyond its header's."""
-    source: runner.ReproductionSource = field(kw_only=True)
-    """What the runner takes: the files are read once, with the header, whatever becomes of them on disk."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in errors."""
-        return ", ".join(self.tests) if self.tests else str(self.script)
-
-    @property
-    def requires(self) -> SpecifierSet:
-        """The Python that the header asks for.
-
-        Raises:
-            UsageError: that makes no sense.
-        """
-        text = self.header.requires_python or ""
-        try:
-            return SpecifierSet(text)
-        except InvalidSpecifier as error:
-            raise UsageError(f"{self.script}: requires-python {text!r}: {error}") from error
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """How a reproduction is run, whatever it runs on."""
-
-    require_isolation: str | None = None
-    allow_sdk_changes: bool = False
-    repeats: int = 2
-    redact: bool = False
-    """Take secrets out of the recording instead of stopping."""
-    redact_patterns: tuple[str, ...] = ()
-    """More of what counts as a secret, as regular expressions."""
-    limits: runner.Limits = field(default_factory=runner.Limits)
-    side_by_side: bool = True
-    """Whether repeats run at the same time. What is recorded does not depend on it, nor is kept under it."""
-
-
-def read_reproduction(
-    script: Path,
-    arguments: tuple[str, ...] = (),
-    *,
-    root: Path | None = None,
-    tests: tuple[str, ...] = (),
-    extra: tuple[str, ...] = (),
-    is_whole: bool = False,
-    added: tuple[Path, ...] = (),
-) -> Reproduction:
-    """Read the script's header, or that of the file of the first of the tests.
-
-    With `is_whole`, and in a project, all that the directory holds is the reproduction's; elsewhere the
-    script, what it imports, and what is in `added`.
-
-    Raises:
-        UsageError: the script is missing, does not compile, or its header makes no sense.
-    """
-    source = read_bounded(script, limit=_MAX_SCRIPT, what="reproduction")
-    header = read_header(source, path=str(script))
-    try:
-        compile(source, str(script), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        raise UsageError(
-            f"{script}:{error.lineno}: {error.msg}", hint="the script does not compile; nothing was recorded"
-        ) from error
-    except ValueError as error:  # null bytes
-        raise UsageError(f"{script}: {error}") from error
-    place, entry = script.resolve().parent, script.name
-    if root is not None:
-        place, entry = root, script.relative_to(root).as_posix()
-    is_alone = not is_whole and not is_in_project(place)
-    if is_alone:
-        files, only_entry = read_imported_files(place, entry, tests=tests, added=added), False
-    else:
-        files, only_entry = read_reproduction_files(place, entry, tests=tests)
-        if added:
-            files = {**files, **read_imported_files(place, entry, tests=tests, added=added)}
-    read = runner.ReproductionSource(
-        root=place,
-        entry=entry,
-        arguments=arguments,
-        tests=tests,
-        is_alone=is_alone or only_entry,
-        held=({**files, entry: source}, only_entry),
-    )
-    return Reproduction(script, arguments, header, root, tests, extra, source=read)
 
 
 def observe(
-    lock: Lock, reproduction: Reproduction, *, store: WheelStore, conditions: Conditions, story: Progress
-) -> UnsignedBundle:
+    lock: Lock, reproduction: Reproduction, *, store: WheelStore, conditions: Conditions, progress: Progress
+) -> Bundle:
     """Build the environment of `lock`, run the script in it under isolation, and judge what happened.
 
     Raises:
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
-    source = reproduction.source
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)
         if conditions.require_isolation is not None:
             choosing.result()  # what cannot be had is said before anything is built
-        with venv.prepare(lock, store, progress=story.working) as environment:
-            story.done(
+        with venv.prepare(lock, store, progress=progress.working) as environment:
+            progress.done(
                 "built",
                 f"venv in {environment.seconds:.1f} s; {_spaced(environment.installed_files)} installed "
                 "files match their wheels' RECORD",
             )
             isolation = choosing.result()
-            story.working("running the tests" if source.tests else "running the script")
+            if reproduction.only_entry:
+                progress.working(_left_out(reproduction))
+            progress.working("running the tests" if reproduction.tests else "running the script")
             started = time.monotonic()
             run = runner.run_recordings(
                 environment,
-                source,
+                reproduction,
                 isolation=isolation,
                 limits=conditions.limits,
                 repeats=conditions.repeats,
                 side_by_side=conditions.side_by_side,
-                progress=story.working,
+                progress=progress.working,
             )
             seconds = time.monotonic() - started
             environment.discard()
             _check_tests_ran(reproduction, run)
-            story.done("isolated", _isolation_line(run.isolation))
+            progress.done("isolated", _isolation_line(run.isolation))
             if run.isolation.files == "none":
-                story.done(
+                progress.done(
                     "not held in", "the script could read and write what you can: read it before you run it"
                 )
-            recipe = _recipe(
+            bundle = assemble(
                 lock,
                 reproduction,
                 run,
-                store=store,
-                conditions=conditions,
+                wheel=store.read(lock.target.sha256),
                 installed_files=environment.installed_files,
+                allow_sdk_changes=conditions.allow_sdk_changes,
+                redact=_secrets_wanted(conditions) if conditions.redact else None,
             )
-            assembled = assemble(recipe, run.repeats)
-    story.done("ran", _ran_line(assembled.manifest, seconds))
-    _tell_files(assembled.manifest, source, run, story)
-    if assembled.manifest.redactions:
-        story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
-    refuse_secrets(assembled, conditions)
-    return assembled
+    progress.done("ran", _ran_line(bundle.document, seconds))
+    tell_files(bundle.document.reproduction.files, reproduction, run, progress)
+    if bundle.document.redactions:
+        progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
+    refuse_secrets(bundle, conditions)
+    return bundle
 
 
-def _tell_files(
-    document: Manifest, source: runner.ReproductionSource, run: runner.Observation, story: Progress
-) -> None:
-    """What goes along with the script, and what it asked for that does not.
-
-    Told before anything is signed: whoever attaches the bundle should know what of their folder is in it.
-    """
-    others = [path for path in document.reproduction.files if path != source.entry]
-    if others:
-        story.done("files", f"with {source.entry}: {_listed(others)}")
-    raws = [raw for repeat in run.repeats for raw in repeat.values()]
-    asked = {name for raw in raws for name in (*raw.missed, *_modules_missed(raw.events))}
-    root = source.root.resolve()
-    there = [name for name in sorted(asked) if name not in run.files and _is_beside(root, name)]
-    if there:
-        options = " ".join(
-            f"--file {shlex.quote(os.path.relpath(root / name))}" for name in there[:_MOST_NAMED]
-        )
-        why = "in no project, so it is not taken along" if source.is_alone else "of a kind that is left out"
-        what = f"{source.entry} asks for {_listed(there)} beside it, {why}"
-        story.done("left out", f"{what}: {options} adds {'it' if len(there) == 1 else 'them'}")
-    elif "." in asked and source.is_alone:
-        story.done("left out", f"{source.entry} looks for files beside it: --root DIR takes a folder along")
+def _left_out(reproduction: Reproduction) -> str:
+    what = "the script runs without the files beside it, but for the modules that it imports"
+    if reproduction.tests:
+        what = "the tests run with the folders at its top that hold them, and the files beside these"
+    return f"{reproduction.directory or reproduction.script.parent} is too large to be copied: {what}"
 
 
-def _modules_missed(
-    events: Iterable[Mapping[str, Any]],
-) -> Iterator[str]:  # Any: JSON as the recorder wrote it
-    """Files that would have been the module that an import did not find."""
-    for event in events:
-        error = event.get("error") if event.get("kind") == "script.ended" else None
-        message = error.get("message") if isinstance(error, dict) else None
-        found = _NO_MODULE.fullmatch(message) if isinstance(message, str) else None
-        if found is not None:
-            yield from (found[1], f"{found[1]}.py")
-
-
-def _is_beside(root: Path, name: str) -> bool:
-    """Whether there is such a file or folder below the script's; other names are nobody's business."""
-    path = (root / name).resolve() if name.isprintable() else root
-    return path != root and path.is_relative_to(root) and path.exists()
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
-
-
-def _recipe(
-    lock: Lock,
-    reproduction: Reproduction,
-    run: runner.Observation,
-    *,
-    store: WheelStore,
-    conditions: Conditions,
-    installed_files: int,
-) -> Recipe:
-    wanted = SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
-    source = reproduction.source
-    return Recipe(
-        lock=lock,
-        installed_files=installed_files,
-        isolation=run.isolation,
-        recorder_sha256=run.recorder_sha256,
-        entry=source.entry,
-        arguments=source.arguments,
-        tests=source.tests,
-        requires=reproduction.extra,
-        files=run.files,
-        header=reproduction.header,
-        wheel=store.read(lock.target.sha256),
-        allow_sdk_changes=conditions.allow_sdk_changes,
-        redact=wanted if conditions.redact else None,
-    )
+def _secrets_wanted(conditions: Conditions) -> SecretPatterns:
+    return SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
 
 
 def _check_tests_ran(reproduction: Reproduction, run: runner.Observation) -> None:
-    source = reproduction.source
     for repeat in run.repeats:
         for raw in repeat.values():
-            error = test_results.refusal(raw.events, root=source.root, tests=source.tests)
+            error = test_results.refusal(raw.events, reproduction.files, tests=reproduction.tests)
             if error is not None:
                 raise error
 
 
-def refuse_secrets(assembled: UnsignedBundle, conditions: Conditions) -> None:
+def refuse_secrets(bundle: Bundle, conditions: Conditions) -> None:
     """Refuse a recording that holds a secret.
 
     Raises:
         CannotDoError: it does; the places are named, never the secret.
     """
-    wanted = SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
-    files = [("manifest.json", assembled.bundle.manifest)]
-    files += [
-        (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")
-    ]
+    wanted = _secrets_wanted(conditions)
+    files = [(MANIFEST, bundle.manifest)]
+    files += [(path, data) for path, data in bundle.members.items() if not path.startswith(WHEELS)]
     seen = list(find_secrets(files, wanted=wanted))
     if seen:
         # A file's name may be one.

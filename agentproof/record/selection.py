@@ -35,8 +35,8 @@ _MAX_CONFIGURATION: Final = 2**20
 
 
 @dataclass(frozen=True)
-class Named:
-    """A reproduction on disk."""
+class Selection:
+    """A reproduction on disk, as it was named; nothing of it is read yet."""
 
     script: Path
     """The entry; for tests the file of the first one."""
@@ -47,11 +47,13 @@ class Named:
     """Node ids below `root`, each once."""
     is_whole: bool = False
     """True where the directory itself was named."""
+    added: tuple[Path, ...] = ()
+    """What is taken along from beside the script, outside of a project."""
 
 
-def parse_named(
+def select(
     first: str, rest: Sequence[str] = (), *, entry: str | None = None, root: Path | None = None
-) -> Named:
+) -> Selection:
     """Understand `FIRST REST…`; `entry` is what is to be run in the directory `first`.
 
     `root` is the directory that is the reproduction, where that is not the script's own.
@@ -72,10 +74,10 @@ def parse_named(
         return _in_directory(place, _obvious_entry(place), rest)
     if not place.exists():
         raise UsageError(f"{first}: no such file", hint="`agentproof record SCRIPT`")
-    return Named(script=place, arguments=tuple(rest))
+    return Selection(script=place, arguments=tuple(rest))
 
 
-def _in_root(first: str, rest: Sequence[str], root: Path, *, entry: str | None) -> Named:
+def _in_root(first: str, rest: Sequence[str], root: Path, *, entry: str | None) -> Selection:
     if not root.is_dir():
         raise UsageError(f"--root {root}: no such directory")
     top = _absolute(root)
@@ -87,7 +89,7 @@ def _in_root(first: str, rest: Sequence[str], root: Path, *, entry: str | None) 
     if not script.is_file():
         raise UsageError(f"{first}: no such file", hint="`agentproof record SCRIPT`")
     _below(script, top, first)
-    return Named(script=script, root=top, arguments=tuple(rest), is_whole=True)
+    return Selection(script=script, root=top, arguments=tuple(rest), is_whole=True)
 
 
 def is_in_project(directory: Path) -> bool:
@@ -112,7 +114,7 @@ def is_test(text: str) -> bool:
     return "::" in text.partition("[")[0] or _is_test_file(Path(text))
 
 
-def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Named:
+def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Selection:
     if is_test(entry) or _is_test_file(directory / entry):
         return replace(_tests([entry, *rest], base=directory, root=_absolute(directory)), is_whole=True)
     script = directory / entry
@@ -120,7 +122,7 @@ def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Named:
         raise UsageError(f"--entry {entry}: no such file in {directory}")
     _below(_absolute(script), _absolute(directory), entry)
     top = _absolute(directory)
-    return Named(script=_absolute(script), root=top, arguments=tuple(rest), is_whole=True)
+    return Selection(script=_absolute(script), root=top, arguments=tuple(rest), is_whole=True)
 
 
 def _obvious_entry(directory: Path) -> str:
@@ -141,7 +143,7 @@ def _obvious_entry(directory: Path) -> str:
 # Tests
 
 
-def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Named:
+def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Selection:
     """Tests as they were named, relative to `base`."""
     found: list[tuple[Path, str]] = []
     for text in named:
@@ -159,7 +161,7 @@ def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Named:
         found.append((_absolute(path), f"{colons}{name}"))
     top = root if root is not None else find_root([path for path, _ in found])
     ids = [f"{_below(path, top, str(path))}{name}" for path, name in found]
-    return Named(script=found[0][0], root=top, tests=tuple(dict.fromkeys(ids)))
+    return Selection(script=found[0][0], root=top, tests=tuple(dict.fromkeys(ids)))
 
 
 def _split(text: str) -> tuple[str, str, str]:
@@ -276,4 +278,4 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-__all__ = ["ENTRIES", "Named", "find_root", "is_in_project", "is_test", "parse_named"]
+__all__ = ["ENTRIES", "Selection", "find_root", "is_test", "select"]

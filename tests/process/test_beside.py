@@ -9,8 +9,9 @@ import pytest
 from agentproof.errors import UsageError
 from agentproof.isolation import runner
 from agentproof.isolation.imports import imported_files
-from agentproof.record.observe import _tell_files, read_reproduction
-from agentproof.record.selection import is_in_project, parse_named
+from agentproof.record.beside import tell_files
+from agentproof.record.reproduction import Reproduction, read_reproduction
+from agentproof.record.selection import Selection, is_in_project, select
 from tests.sandboxed import Environment, best, make_environment
 
 
@@ -101,8 +102,7 @@ def test_a_project_is_marked_and_a_home_under_version_control_is_none(
 
 
 def names(script: Path, *, added: tuple[Path, ...] = (), is_whole: bool = False) -> set[str]:
-    read = read_reproduction(script, added=added, is_whole=is_whole)
-    return set(read.source.read()[0])
+    return set(read_reproduction(Selection(script, added=added, is_whole=is_whole)).files)
 
 
 def test_in_a_folder_of_downloads_only_what_belongs_to_the_script_goes_in(tmp_path: Path) -> None:
@@ -127,22 +127,21 @@ def test_what_is_added_must_lie_below_the_script(tmp_path: Path) -> None:
 
 def test_root_names_the_folder(tmp_path: Path) -> None:
     lay(tmp_path / "case", sub__script_py="pass", data="1")
-    named = parse_named(str(tmp_path / "case/sub/script.py"), root=tmp_path / "case")
+    named = select(str(tmp_path / "case/sub/script.py"), root=tmp_path / "case")
     assert (named.root, named.is_whole) == (tmp_path / "case", True)
     for first, root in (("case/sub/script.py", "absent"), ("case", "case"), ("case/data", "case/sub")):
         with pytest.raises(UsageError):
-            parse_named(str(tmp_path / first), root=tmp_path / root)
+            select(str(tmp_path / first), root=tmp_path / root)
 
 
 def test_tests_outside_of_a_project_bring_pytests_files_and_no_others(tmp_path: Path) -> None:
     lay(tmp_path / "case", a__test_x_py="import helper\ndef test_x(): ...", a__helper_py="", a__bank="IBAN")
     lay(tmp_path / "case", a__conftest_py="", conftest_py="import shared", shared_py="", other__test_y_py="")
     (tmp_path / "case/pytest.ini").write_text("[pytest]\n")
-    read = read_reproduction(
-        tmp_path / "case/a/test_x.py", root=tmp_path / "case", tests=("a/test_x.py::test_x",)
-    )
+    tests = ("a/test_x.py::test_x",)
+    read = read_reproduction(Selection(tmp_path / "case/a/test_x.py", root=tmp_path / "case", tests=tests))
     taken = {"a/test_x.py", "a/helper.py", "a/conftest.py", "conftest.py", "shared.py", "pytest.ini"}
-    assert set(read.source.read()[0]) == taken
+    assert set(read.files) == taken
 
 
 # ---- what a run makes of it
@@ -161,20 +160,16 @@ class Told:
         self.lines.append((label, text))
 
 
-def record(environment: Environment, script: Path, **how: object) -> tuple[runner.Observation, set[str], str]:
+def record(
+    environment: Environment, script: Path, *, added: tuple[Path, ...] = ()
+) -> tuple[runner.Observation, set[str], str]:
     """Run under the real recorder: what was seen, the files that count as used, what is said of others."""
-    read = read_reproduction(script, **how)  # type: ignore[arg-type]  # a test's own keywords
-    run = runner.run_recordings(
-        environment, read.source, isolation=best(), limits=runner.Limits(seconds=60), repeats=1
-    )
+    read: Reproduction = read_reproduction(Selection(script, added=added))
+    limits = runner.Limits(seconds=60)
+    run = runner.run_recordings(environment, read, isolation=best(), limits=limits, repeats=1)
     used = {name for repeat in run.repeats for raw in repeat.values() for name in raw.files}
     told = Told()
-
-    class Document:
-        class reproduction:  # noqa: N801  (stands for a manifest's field)
-            files = tuple(sorted(used))
-
-    _tell_files(Document, read.source, run, told)  # type: ignore[arg-type]  # the one field that it reads
+    tell_files(sorted(used), read, run, told)
     return run, used, " | ".join(f"{label}: {text}" for label, text in told.lines)
 
 
