@@ -160,6 +160,21 @@ def test_the_attempts_are_sound_without_a_level_they_get_through(
     } <= through
 
 
+def test_the_page_names_every_attempt_and_what_gets_through() -> None:
+    page = (ROOT / "docs/security/isolation.md").read_text("utf-8").partition("## Attempts")[2]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line[:2] == "| "
+    ]
+    told = {name: dict(zip(LEVELS, cells, strict=True)) for name, *cells in rows if name != "attempt"}
+    attempts = {name for name in re.findall(r'attempt\("([^"]+)"\)', REACH) if not name.startswith("own: ")}
+    assert told.keys() == attempts
+    for level in LEVELS:
+        through = {name for name, row in told.items() if row[level] == "**done**"}
+        limits = OF_ONES_OWN_FILES if level == "seccomp" else set()
+        assert through <= ALLOWED[level] | limits
+        assert limits <= through
+
+
 TALK = """
 import fcntl, os, sys, time
 shared = [open("/usr/bin/env", "rb"), open(os.__file__, "rb"), open(__file__, "rb"), open("/dev/null", "r+b")]
