@@ -83,7 +83,8 @@ def read_reproduction(selection: Selection) -> Reproduction:
         root, entry = directory, script.relative_to(directory).as_posix()
     tests, added = selection.tests, selection.added
     files: dict[str, bytes] = {}
-    is_alone, only_entry = not selection.is_whole and not is_in_project(root), False
+    is_named = selection.is_whole or (directory is not None and not tests)
+    is_alone, only_entry = not is_named and not is_in_project(root), False
     if not is_alone:
         files, only_entry = read_reproduction_files(root, entry, tests=tests)
     if is_alone or added:

@@ -46,7 +46,7 @@ class Selection:
     tests: tuple[str, ...] = ()
     """Node ids below `root`, each once."""
     is_whole: bool = False
-    """True where the directory itself was named."""
+    """Of tests: whether their directory was named, and not found by rule 3."""
     added: tuple[Path, ...] = ()
     """What is taken along from beside the script, outside of a project."""
 
@@ -89,7 +89,7 @@ def _in_root(first: str, rest: Sequence[str], root: Path, *, entry: str | None) 
     if not script.is_file():
         raise UsageError(f"{first}: no such file", hint="`agentproof record SCRIPT`")
     _below(script, top, first)
-    return Selection(script=script, root=top, arguments=tuple(rest), is_whole=True)
+    return Selection(script=script, root=top, arguments=tuple(rest))
 
 
 def is_in_project(directory: Path) -> bool:
@@ -121,8 +121,7 @@ def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Selection
     if not script.is_file():
         raise UsageError(f"--entry {entry}: no such file in {directory}")
     _below(_absolute(script), _absolute(directory), entry)
-    top = _absolute(directory)
-    return Selection(script=_absolute(script), root=top, arguments=tuple(rest), is_whole=True)
+    return Selection(script=_absolute(script), root=_absolute(directory), arguments=tuple(rest))
 
 
 def _obvious_entry(directory: Path) -> str:

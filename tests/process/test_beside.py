@@ -101,8 +101,8 @@ def test_a_project_is_marked_and_a_home_under_version_control_is_none(
     assert not is_in_project(tmp_path / "home/bundles/case/deeper")
 
 
-def names(script: Path, *, added: tuple[Path, ...] = (), is_whole: bool = False) -> set[str]:
-    return set(read_reproduction(Selection(script, added=added, is_whole=is_whole)).files)
+def names(script: Path, *, added: tuple[Path, ...] = (), root: Path | None = None) -> set[str]:
+    return set(read_reproduction(Selection(script, root, added=added)).files)
 
 
 def test_in_a_folder_of_downloads_only_what_belongs_to_the_script_goes_in(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_in_a_folder_of_downloads_only_what_belongs_to_the_script_goes_in(tmp_pa
     assert names(case / "script.py") == {"script.py", "helper.py"}
     assert names(case / "script.py", added=(case / "bank",)) == {"script.py", "helper.py", "bank"}
     assert names(case / "script.py", added=(case / "sub",)) == {"script.py", "helper.py", "sub/more"}
-    assert names(case / "script.py", is_whole=True) == {"script.py", "helper.py", "bank", "sub/more"}
+    assert names(case / "script.py", root=case) == {"script.py", "helper.py", "bank", "sub/more"}
     (case / "pyproject.toml").write_text("")
     assert names(case / "script.py") == {"script.py", "helper.py", "bank", "sub/more", "pyproject.toml"}
 
@@ -128,7 +128,8 @@ def test_what_is_added_must_lie_below_the_script(tmp_path: Path) -> None:
 def test_root_names_the_folder(tmp_path: Path) -> None:
     lay(tmp_path / "case", sub__script_py="pass", data="1")
     named = select(str(tmp_path / "case/sub/script.py"), root=tmp_path / "case")
-    assert (named.root, named.is_whole) == (tmp_path / "case", True)
+    assert named == Selection(tmp_path / "case/sub/script.py", tmp_path / "case")
+    assert set(read_reproduction(named).files) == {"sub/script.py", "data"}
     for first, root in (("case/sub/script.py", "absent"), ("case", "case"), ("case/data", "case/sub")):
         with pytest.raises(UsageError):
             select(str(tmp_path / first), root=tmp_path / root)
