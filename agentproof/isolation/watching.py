@@ -49,7 +49,7 @@ class FileWatch:
                 self._is_whole &= watch >= 0
 
     def opened(self) -> frozenset[str]:
-        """The names of those that were opened; all of them where that cannot be told."""
+        """The names of those that were opened; all if there was too much to tell, none without inotify."""
         found: set[str] = set()
         with contextlib.suppress(BlockingIOError):
             while self._is_whole:
@@ -61,7 +61,9 @@ class FileWatch:
                     self._is_whole &= not mask & _OVERFLOW
                     if watch in self._folders and not mask & _IS_DIRECTORY:
                         found.add((PurePosixPath(self._folders[watch]) / name).as_posix())
-        return frozenset(found & self._names) if self._is_whole else self._names
+        if self._is_whole or self._descriptor < 0:
+            return frozenset(found & self._names)
+        return self._names
 
 
 def ran_unobserved(events: Iterable[Mapping[str, object]]) -> bool:

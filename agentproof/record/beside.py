@@ -23,9 +23,7 @@ def tell_files(
 ) -> None:
     """Tell which `files` are members beside the entry, and the option that adds what was missed."""
     entry, root = reproduction.entry, reproduction.root
-    others = [path for path in files if path != entry]
-    if others:
-        progress.done("files", f"with {entry}: {_listed(others)}")
+    tell_members(files, entry, progress)
     if root is None:
         return
     raws = [raw for repeat in run.repeats for raw in repeat.values()]
@@ -33,14 +31,23 @@ def tell_files(
     there = [name for name in sorted(asked) if name not in reproduction.files and _is_beside(root, name)]
     if there:
         named = [shlex.quote(os.path.relpath(root / name)) for name in there[:_MOST_NAMED]]
-        options = " ".join(f"--file {name}" for name in named)
+        options = " ".join(["record", *(f"--file {name}" for name in named)])
         why = "of a kind that is left out"
         if reproduction.is_alone:
             why = "in no project, so it is not taken along"
         what = f"{entry} asks for {_listed(there)} beside it, {why}"
-        progress.done("left out", f"{what}: {options} adds {'it' if len(there) == 1 else 'them'}")
+        progress.done("left out", f"{what}: `{options}` adds {'it' if len(there) == 1 else 'them'}")
     elif "." in asked and reproduction.is_alone:
-        progress.done("left out", f"{entry} looks for files beside it: --root DIR takes a folder along")
+        progress.done(
+            "left out", f"{entry} looks for files beside it: `record --root DIR` takes a folder along"
+        )
+
+
+def tell_members(files: Iterable[str], entry: str, progress: Progress) -> None:
+    """Tell which `files` are members beside the entry."""
+    others = [path for path in files if path != entry]
+    if others:
+        progress.done("files", f"with {entry}: {_listed(others)}")
 
 
 def _modules_missed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:  # Any: the recorder's JSON

@@ -32,6 +32,7 @@ from ..sdk import DEFAULT, KNOWN
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
 from . import secrets
+from .beside import tell_members
 from .conditions import Conditions
 from .kept import ResultStore, result_key
 from .observe import observe, refuse_secrets
@@ -95,6 +96,7 @@ def record_unsigned(
         # This machine may have other secrets by now.
         refuse_secrets(kept, conditions)
         progress.done("kept", "the same recording was made before")
+        tell_members(kept.document.reproduction.files, reproduction.entry, progress)
         wheel = {WHEELS + lock.target.wheel: wheels.read(lock.target.sha256)}
         return replace(kept, members={**kept.members, **wheel})
     bundle = observe(lock, reproduction, store=wheels, conditions=conditions, progress=progress)

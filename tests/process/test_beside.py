@@ -1,6 +1,7 @@
 """What lies beside a script: what goes in, what is left out and named, what children of any kind read."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from agentproof.errors import UsageError
 from agentproof.isolation import runner
 from agentproof.isolation.imports import imported_files
+from agentproof.isolation.watching import FileWatch
 from agentproof.record.beside import tell_files
 from agentproof.record.reproduction import Reproduction, read_reproduction
 from agentproof.record.selection import Selection, is_in_project, select
@@ -143,6 +145,42 @@ def test_tests_outside_of_a_project_bring_pytests_files_and_no_others(tmp_path: 
     read = read_reproduction(Selection(tmp_path / "case/a/test_x.py", root=tmp_path / "case", tests=tests))
     taken = {"a/test_x.py", "a/helper.py", "a/conftest.py", "conftest.py", "shared.py", "pytest.ini"}
     assert set(read.files) == taken
+
+
+# ---- which of them anybody opened
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+def test_what_any_program_opened_is_known(tmp_path: Path) -> None:
+    lay(tmp_path, a="1", sub__b="2", c="3")
+    with FileWatch(["a", "sub/b", "c"]) as watch:
+        watch.add(tmp_path, writable=False)
+        subprocess.run(["/bin/cat", str(tmp_path / "sub" / "b")], check=True, capture_output=True)
+        os.listdir(tmp_path)
+        assert watch.opened() == {"sub/b"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+def test_where_the_script_can_write_only_reading_counts(tmp_path: Path) -> None:
+    lay(tmp_path, a="1", b="2")
+    with FileWatch(["a", "b"]) as watch:
+        watch.add(tmp_path, writable=True)
+        (tmp_path / "a").write_text("new")
+        (tmp_path / "b").read_text()
+        assert watch.opened() == {"b"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+def test_more_than_the_kernel_can_tell_counts_as_all(tmp_path: Path) -> None:
+    lay(tmp_path, a="1", b="2", c="3")
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if most > 10**5:
+        pytest.skip("this kernel can tell very much")
+    with FileWatch(["a", "b", "c"]) as watch:
+        watch.add(tmp_path, writable=False)
+        for number in range(most + 10):
+            os.close(os.open(tmp_path / "ab"[number % 2], os.O_RDONLY))
+        assert watch.opened() == {"a", "b", "c"}
 
 
 # ---- what a run makes of it
