@@ -43,7 +43,7 @@ _STARTING = {"os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty", 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-_MOST_MISSED = 64
+_MOST_MISSED = 256
 _LISTING = {__name__.partition(".")[0], "glob", "ntpath", "os", "pathlib", "posixpath", "shutil"}
 """Modules that list a folder for whoever calls them."""
 
@@ -275,7 +275,9 @@ def _words(arguments: Tuple[Any, ...]) -> List[str]:
         for part in argument if isinstance(argument, (list, tuple)) else (argument,):
             word = os.fsdecode(part) if isinstance(part, (str, bytes, os.PathLike)) else ""
             if len(word) < 4096:
-                found += word.split()[:_MOST_MISSED] if " " in word else [word]
+                # A line for a shell, or code: of the words in it those that look like a path.
+                whole = not any(letter.isspace() for letter in word)
+                found += [word] if whole else [each for each in word.split() if "." in each or "/" in each]
     return [word for word in found[:_MOST_MISSED] if word and not word.startswith("-")]
 
 

@@ -174,19 +174,19 @@ def read_imported_files(
 
 def _added(root: Path, path: Path) -> Iterator[tuple[str, Path]]:
     """The files of what was added by hand, by their path below `root`."""
-    place = path.resolve()
+    place = Path(os.path.realpath(path))
     if not place.is_relative_to(root):
         raise UsageError(
             f"--file {path}: that is not below {root}, where the script is",
             hint="--root DIR names a folder that holds both",
         )
     name = place.relative_to(root)
-    if place.is_dir():
+    if os.path.isdir(place):
         try:
             yield from (((name / below).as_posix(), file) for below, file in _files_below(place))
         except _TooLargeError as error:
             raise CannotDoError(f"--file {path}: more than {20 * MAX_ROOT_FILES} files") from error
-    elif place.is_file():
+    elif os.path.isfile(place):
         yield name.as_posix(), place
     else:
         raise UsageError(f"--file {path}: no such file")

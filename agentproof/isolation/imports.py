@@ -8,24 +8,30 @@
 """
 
 import ast
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 _IMPORTING: Final = frozenset({"import_module", "__import__", "run_module", "importorskip"})
 _EXTENSIONS: Final = (".so", ".pyd")
+_MOST_READ: Final = 4 * 2**20
+"""Bytes of source that are parsed: somebody's folder may hold anything."""
 
 
 def imported_files(
     root: Path, entries: Iterable[str], *, search: Sequence[str] = ("",)
 ) -> Iterator[tuple[str, Path]]:
     """Every file of a module that `entries` import, by its path below `root`; `search`: folders below it."""
-    top = root.resolve()
+    top = Path(os.path.realpath(root))
     queue = list(entries)
     seen = set(queue)
-    while queue:
+    left = _MOST_READ
+    while queue and left > 0:
         name = queue.pop(0)
-        for module, folders in _modules(top / name, PurePosixPath(name).parent, search):
+        source = _source(top / name, limit=left)
+        left -= len(source)
+        for module, folders in _modules(source, PurePosixPath(name).parent, search):
             for found, path in _files_of(top, module, folders):
                 if found not in seen:
                     seen.add(found)
@@ -33,15 +39,25 @@ def imported_files(
                     yield found, path
 
 
+def _source(path: Path, *, limit: int) -> bytes:
+    """A Python file's text; none of what is over the limit or cannot be read, which is said elsewhere."""
+    if path.suffix != ".py":
+        return b""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError:
+        return b""
+    return data if len(data) <= limit else b""
+
+
 def _modules(
-    path: Path, folder: PurePosixPath, search: Sequence[str]
+    source: bytes, folder: PurePosixPath, search: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each dotted name that a file imports, with the folders below which it may be."""
-    if path.suffix != ".py":
-        return
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # said where it is run
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -77,8 +93,8 @@ def _files_of(top: Path, module: str, folders: Iterable[str]) -> Iterator[tuple[
             candidates += _extensions(top, place, part)
             place = place / part
         for candidate in candidates:
-            path = (top / candidate).resolve()
-            if path.is_relative_to(top) and path.is_file():
+            path = Path(os.path.realpath(top / candidate))
+            if path.is_relative_to(top) and os.path.isfile(path):
                 yield str(candidate), path
 
 

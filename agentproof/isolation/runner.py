@@ -18,7 +18,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -73,6 +73,8 @@ class Observation:
     repeats: tuple[dict[Mode, RawRecording], ...]
     isolation: Isolation
     recorder_sha256: str
+    is_blind: bool = False
+    """Other programs than Python were started, and what they read could not be watched."""
 
 
 @cache
@@ -135,15 +137,18 @@ def run_recordings(
             for count in [repeats] if side_by_side else [1] * repeats:
                 begun = [launch.begin(tuple(modes)) for _ in range(count)]
                 watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
-            opened = sorted(launch.opened.opened())
+            opened = launch.opened.opened()
+        repeats_seen = list(launch.read_back())
+        other_programs = any(ran_unobserved(raw.events) for seen in repeats_seen for raw in seen.values())
         return Observation(
-            repeats=tuple(_with_opened(repeat, opened) for repeat in launch.read_back()),
+            repeats=tuple(_with_opened(seen, opened or ()) for seen in repeats_seen),
+            is_blind=opened is None and other_programs and len(reproduction.files) > 1,
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
         )
 
 
-def _with_opened(repeat: dict[Mode, RawRecording], opened: Sequence[str]) -> dict[Mode, RawRecording]:
+def _with_opened(repeat: dict[Mode, RawRecording], opened: Iterable[str]) -> dict[Mode, RawRecording]:
     """Where other programs ran, the files that anybody opened are the reproduction's."""
     return {
         mode: replace(raw, files=tuple(sorted({*raw.files, *opened}))) if ran_unobserved(raw.events) else raw

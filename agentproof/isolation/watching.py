@@ -23,14 +23,14 @@ class FileWatch:
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)
         self._folders: dict[int, str] = {}
-        self._is_whole = False
+        self._is_watched = False
         self._descriptor = -1
 
     def __enter__(self) -> "FileWatch":
         if sys.platform == "linux":
             self._libc = ctypes.CDLL(None, use_errno=True)
             self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._is_whole = self._descriptor >= 0
+        self._is_watched = self._descriptor >= 0
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -46,24 +46,25 @@ class FileWatch:
                 mask = _ACCESS if writable else _OPEN
                 watch = self._libc.inotify_add_watch(self._descriptor, os.fsencode(path), mask)
                 self._folders[watch] = folder
-                self._is_whole &= watch >= 0
+                self._is_watched &= watch >= 0
 
-    def opened(self) -> frozenset[str]:
-        """The names of those that were opened; all if there was too much to tell, none without inotify."""
+    def opened(self) -> frozenset[str] | None:
+        """The names of those that were opened; all if it were too many to tell, None without inotify."""
         found: set[str] = set()
+        if not self._is_watched:
+            return None  # not Linux, or the user's watches are used up
         with contextlib.suppress(BlockingIOError):
-            while self._is_whole:
+            while True:
                 data = os.read(self._descriptor, 2**16)
                 while data:
                     watch, mask, _, length = _EVENT.unpack_from(data)
                     name = os.fsdecode(data[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
                     data = data[_EVENT.size + length :]
-                    self._is_whole &= not mask & _OVERFLOW
+                    if mask & _OVERFLOW:
+                        return self._names
                     if watch in self._folders and not mask & _IS_DIRECTORY:
                         found.add((PurePosixPath(self._folders[watch]) / name).as_posix())
-        if self._is_whole or self._descriptor < 0:
-            return frozenset(found & self._names)
-        return self._names
+        return frozenset(found & self._names)
 
 
 def ran_unobserved(events: Iterable[Mapping[str, object]]) -> bool:

@@ -26,6 +26,8 @@ def tell_files(
     tell_members(files, entry, progress)
     if root is None:
         return
+    if run.is_blind:
+        progress.done("not seen", f"which files other programs read that {entry} started")
     raws = [raw for repeat in run.repeats for raw in repeat.values()]
     asked = {name for raw in raws for name in (*raw.missed, *_modules_missed(raw.events))}
     there = [name for name in sorted(asked) if name not in reproduction.files and _is_beside(root, name)]
@@ -62,9 +64,9 @@ def _modules_missed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:  # An
 
 def _is_beside(root: Path, name: str) -> bool:
     """Whether there is such a file or folder below the script's; other names are nobody's business."""
-    top = root.resolve()
-    path = (top / name).resolve() if name.isprintable() else top
-    return path != top and path.is_relative_to(top) and path.exists()
+    top = Path(os.path.realpath(root))
+    path = Path(os.path.realpath(top / name)) if name.isprintable() else top
+    return path != top and path.is_relative_to(top) and os.path.exists(path)
 
 
 def _listed(names: Sequence[str]) -> str:

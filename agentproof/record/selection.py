@@ -104,7 +104,7 @@ def is_in_project(directory: Path) -> bool:
     for each in (place, *place.parents):
         if each == home or home.is_relative_to(each):
             return False
-        if (each / "pyproject.toml").is_file() or (each / ".git").exists():
+        if os.path.isfile(each / "pyproject.toml") or os.path.exists(each / ".git"):
             return True
     return False
 

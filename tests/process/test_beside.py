@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -147,6 +149,34 @@ def test_tests_outside_of_a_project_bring_pytests_files_and_no_others(tmp_path: 
     assert set(read.files) == taken
 
 
+def test_a_hostile_folder_costs_little_and_no_traceback(tmp_path: Path) -> None:
+    case = lay(tmp_path / "case", script_py="import loop, huge, deep, pipe, shut, a, b")
+    (case / "loop.py").symlink_to("loop.py")
+    (case / "huge.py").write_bytes(b"import helper\n" * 2**20)
+    (case / "deep.py").write_text("(" * 5000)
+    os.mkfifo(case / "pipe.py")
+    (case / "shut.py").mkdir()
+    (case / "a.py").write_text("import b")
+    (case / "b.py").write_text("import a")
+    (case / "helper.py").write_text("")
+    begun = time.monotonic()
+    assert names(case / "script.py") == {"script.py", "huge.py", "deep.py", "a.py", "b.py"}
+    assert time.monotonic() - begun < 10
+
+
+def test_forged_names_of_what_was_missed_are_nobodys_business(tmp_path: Path) -> None:
+    case = lay(tmp_path / "case", script_py="", there="1")
+    (tmp_path / "above").write_text("")
+    (case / "loop").symlink_to("loop")
+    read = read_reproduction(Selection(case / "script.py"))
+    forged = ("x" * 5000, "a\0b", "../above", "/etc/passwd", "loop", "", "..", "sub\u202e", "there")
+    raw = SimpleNamespace(missed=forged, events=({"kind": "script.ended", "error": {"message": 5}},))
+    told = Told()
+    tell_files([], read, SimpleNamespace(repeats=({"as-written": raw},), is_blind=True), told)  # type: ignore[arg-type]  # what it reads of one
+    assert [label for label, _ in told.lines] == ["not seen", "left out"]
+    assert told.lines[1][1].startswith("script.py asks for there beside it")
+
+
 # ---- which of them anybody opened
 
 
@@ -157,7 +187,7 @@ def test_what_any_program_opened_is_known(tmp_path: Path) -> None:
         watch.add(tmp_path, writable=False)
         subprocess.run(["/bin/cat", str(tmp_path / "sub" / "b")], check=True, capture_output=True)
         os.listdir(tmp_path)
-        assert watch.opened() == {"sub/b"}
+        assert watch.opened() == frozenset({"sub/b"})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
@@ -167,7 +197,7 @@ def test_where_the_script_can_write_only_reading_counts(tmp_path: Path) -> None:
         watch.add(tmp_path, writable=True)
         (tmp_path / "a").write_text("new")
         (tmp_path / "b").read_text()
-        assert watch.opened() == {"b"}
+        assert watch.opened() == frozenset({"b"})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
@@ -180,7 +210,7 @@ def test_more_than_the_kernel_can_tell_counts_as_all(tmp_path: Path) -> None:
         watch.add(tmp_path, writable=False)
         for number in range(most + 10):
             os.close(os.open(tmp_path / "ab"[number % 2], os.O_RDONLY))
-        assert watch.opened() == {"a", "b", "c"}
+        assert watch.opened() == frozenset({"a", "b", "c"})
 
 
 # ---- what a run makes of it
