@@ -1,4 +1,7 @@
-"""`agentproof compare`, and the options that it shares with `bisect` and `matrix`."""
+"""`agentproof compare`: say what is fixed, broken or still open on other targets.
+
+The options that it shares with `bisect` and `matrix` are here too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agentproof record`."""
+"""`agentproof record`: record a script as a signed bundle."""
 
 import dataclasses
 from pathlib import Path
