@@ -40,7 +40,7 @@ def by_the_reporter(name: str) -> Callable[[], bytes]:
     def make() -> bytes:
         draft = forge.draft()
         next(each for each in FORGERIES if each.name == name).make(draft)
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 

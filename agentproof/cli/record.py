@@ -1,5 +1,6 @@
 """`agentproof record`: record a script as a signed bundle."""
 
+import dataclasses
 from pathlib import Path
 
 import click
@@ -18,6 +19,21 @@ from .group import ForScript, OutputPath, chosen_key, examples, key_options
 @click.argument("arguments", nargs=-1)
 @click.option(
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder that is the reproduction: all that it holds can be used. Default: the script's own in "
+    "a project (pyproject.toml, .git), elsewhere the script and the modules that it imports.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Take this along from beside a script that is in no project. Repeatable.",
 )
 @click.option(
     "--sdk",
@@ -114,6 +130,8 @@ def record(
     arguments: tuple[str, ...],
     *,
     entry: str | None,
+    root: Path | None,
+    files: tuple[Path, ...],
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -178,7 +196,8 @@ def record(
         redact_patterns=redact_patterns,
         limits=Limits(seconds=timeout),
     )
-    reproduction = read_reproduction(select(script, arguments, entry=entry))
+    selection = select(script, arguments, entry=entry, root=root)
+    reproduction = read_reproduction(dataclasses.replace(selection, added=files))
     recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:

@@ -26,6 +26,7 @@ MAX_EVENT_BYTES: Final = 64 * 2**20
 _MAX_END_BYTES = 8 * 2**20
 _LAST_LINE = 2**12
 """Where the end of a stream that is cut off is looked for; of a longer line the beginning is kept."""
+_MOST_MISSED = 256
 _JSONL = re.compile(r"^(?P<mode>as-written|streamed)(?:\.(?P<child>[0-9]{1,6}))?\.jsonl$", re.ASCII)
 
 
@@ -55,6 +56,8 @@ class RawRecording:
     coverage: tuple[Gap, ...]
     unforked: str | None
     """Why the modes did not share one process up to the SDK's import."""
+    missed: tuple[str, ...]
+    """What it opened or started and did not find, relative to its root or working directory."""
     paths: dict[str, str]
     """Absolute paths of this run and the tokens that stand for them."""
 
@@ -66,6 +69,7 @@ class _End(Wire):
     conduct: Conduct = Conduct()
     files: ListOf[Text] = ()
     coverage: ListOf[Gap] = ()
+    missed: ListOf[Text] = ()
     exit_code: int | None = None
 
 
@@ -130,6 +134,7 @@ def read_mode(
         files=last.files,
         coverage=last.coverage,
         unforked=why_unforked,
+        missed=last.missed[:_MOST_MISSED],
         paths=paths,
     )
 

@@ -22,6 +22,7 @@ from ..models.wire import first_problem
 from ..sdk import KNOWN
 from . import test_results
 from .assemble import AGREEMENTS, assemble
+from .beside import tell_files
 from .conditions import Conditions
 from .progress import Progress
 from .reproduction import Reproduction
@@ -82,6 +83,7 @@ def observe(
                 redact=_secrets_wanted(conditions) if conditions.redact else None,
             )
     progress.done("ran", _ran_line(bundle.document, seconds))
+    tell_files(bundle.document.reproduction.files, reproduction, run, progress)
     if bundle.document.redactions:
         progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
     refuse_secrets(bundle, conditions)
@@ -103,7 +105,7 @@ def _assembled(
 
 
 def _left_out(reproduction: Reproduction) -> str:
-    what = "the script runs without the files beside it"
+    what = "the script runs without the files beside it, but for the modules that it imports"
     if reproduction.tests:
         what = "the tests run with the folders at its top that hold them, and the files beside these"
     return f"{reproduction.directory or reproduction.script.parent} is too large to be copied: {what}"

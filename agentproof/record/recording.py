@@ -31,6 +31,7 @@ from ..sdk import DEFAULT, KNOWN
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
 from . import secrets
+from .beside import tell_members
 from .conditions import Conditions
 from .final_check import check_sound
 from .kept import ResultStore, result_key
@@ -96,6 +97,7 @@ def record_unsigned(
         # This machine may have other secrets by now.
         refuse_secrets(kept, conditions)
         progress.done("kept", "the same recording was made before")
+        tell_members(kept.document.reproduction.files, reproduction.entry, progress)
         wheel = {WHEELS + lock.target.wheel: wheels.read(lock.target.sha256)}
         return replace(kept, members={**kept.members, **wheel})
     bundle = observe(lock, reproduction, store=wheels, conditions=conditions, progress=progress)

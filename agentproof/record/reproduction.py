@@ -13,12 +13,12 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..bundle.store import Bundle
 from ..errors import UsageError
-from ..isolation.control import read_reproduction_files
+from ..isolation.control import read_imported_files, read_reproduction_files
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
 from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
 from .output import store_above
-from .selection import Selection
+from .selection import Selection, is_in_project
 
 _MAX_SCRIPT: Final = 4 * 2**20
 
@@ -41,6 +41,10 @@ class Reproduction:
     """Its directory is too large to be a reproduction's own, and the other files were left out."""
     script: Path = Path()
     """The entry as it lies on disk, for people and for what is written beside it."""
+    root: Path | None = None
+    """The folder on disk that `files` were read from; None: it comes from a bundle."""
+    is_alone: bool = False
+    """What lies beside it was left out, but for what it imports and what was added by hand."""
     directory: Path | None = None
     """The directory that is the reproduction, where it is not just the script's own."""
 
@@ -79,13 +83,20 @@ def read_reproduction(selection: Selection) -> Reproduction:
     root, entry = script.resolve().parent, script.name
     if directory is not None:
         root, entry = directory, script.relative_to(directory).as_posix()
-    files, only_entry = read_reproduction_files(root, entry, tests=selection.tests)
+    tests, added = selection.tests, selection.added
+    files: dict[str, bytes] = {}
+    is_named = selection.is_whole or (directory is not None and not tests)
+    is_alone, only_entry = not is_named and not is_in_project(root), False
+    if not is_alone:
+        files, only_entry = read_reproduction_files(root, entry, tests=tests)
+    if is_alone or added:
+        files |= read_imported_files(root, entry, tests=tests, added=added)
     name = _name_in_bundle(selection, entry, files)
-    del files[entry]
+    files.pop(entry, None)
     files[name] = source
     check_mentioned(files, entry=name)
     check_texts("the argument", selection.arguments)
-    check_texts("the test", selection.tests)
+    check_texts("the test", tests)
     check_texts("the requirement", header.dependencies)
     check_texts("in the header", filter(None, (header.title, header.reference)))
     return Reproduction(
@@ -93,8 +104,10 @@ def read_reproduction(selection: Selection) -> Reproduction:
         files=files,
         header=header,
         arguments=selection.arguments,
-        tests=selection.tests,
+        tests=tests,
         only_entry=only_entry,
+        root=root,
+        is_alone=is_alone or only_entry,
         script=script,
         directory=directory,
     )

@@ -126,10 +126,6 @@ def render_written(
     taken: Path | None = None,
 ) -> Iterator[str]:
     """Under the verdict of a recording: who signed it, its ids, and where it was written."""
-    files = document.reproduction.files
-    if len(files) > 1:
-        # Whoever attaches the zip should know what of their folder is in it.
-        yield from _listed("holds files", [printable(file) for file in files])
     yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
     yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     for path in paths:
