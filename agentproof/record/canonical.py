@@ -150,7 +150,7 @@ def agreement(
         return ("same" if first.raw_order == second.raw_order else "order"), ()
     for event in (*mine, *theirs):
         event.pop("after", None)
-    if _in_any_order(mine, first.states) == _in_any_order(theirs, second.states):
+    if in_any_order(mine, first.states) == in_any_order(theirs, second.states):
         return "order", ()
     pointers = (change.pointer for change in diff(mine, theirs, "/events"))
     return "differ", tuple(pointer for pointer, _ in zip(pointers, range(_MAX_DIFFERENCES), strict=False))
@@ -160,14 +160,14 @@ _RACING = frozenset({"tool_input_guardrail_results", "tool_output_guardrail_resu
 """Lists of a state that the SDK appends to as tools that ran side by side come to their ends."""
 
 
-def _in_any_order(part: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
+def in_any_order(part: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
     """The same with each state in the place of its digest, and with the order of racing lists left open."""
     if isinstance(part, str) and part in states:
-        return _in_any_order(json.loads(states[part]), {})
+        return in_any_order(json.loads(states[part]), {})
     if isinstance(part, list):
-        return [_in_any_order(item, states) for item in part]
+        return [in_any_order(item, states) for item in part]
     if isinstance(part, dict):
-        found = {key: _in_any_order(item, states) for key, item in part.items()}
+        found = {key: in_any_order(item, states) for key, item in part.items()}
         for key in _RACING & found.keys():
             if isinstance(found[key], list):
                 found[key].sort(key=lambda item: json.dumps(item, sort_keys=True))

@@ -7,18 +7,22 @@
    and for a target that is no release. On another interpreter or platform the same versions are
    locked anew as of the same day, and what differs is listed.
 3. The script is run as it was: arguments, modes, and whether changes to the SDK were allowed.
-4. Equal evidence ids mean the same evidence. Otherwise the traces are aligned, and what they do not
-   share is said in words.
+4. Evidence, judgement, conduct and events are compared (`_agreed`). Where the evidence differs, the
+   traces are aligned, and what they do not share is said in words.
+5. Only what agreed whole is attested, and nothing that is inconclusive.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from .. import _agreed
+from .._agreed import Agreement
 from ..bundle.digests import sha256
 from ..bundle.store import (
     WHEELS,
@@ -31,6 +35,7 @@ from ..bundle.store import (
     zip_bytes,
 )
 from ..check.bundle import CheckedBundle
+from ..claims.judge import explain_reason
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
@@ -39,7 +44,7 @@ from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
 from ..models.manifest import Manifest
-from ..models.statement import build_replayed_statement
+from ..models.statement import AGREED, Replay, Uri, Verifier, build_replayed_statement
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
 from ..system import temporary
@@ -72,10 +77,39 @@ class ReplayResult:
     """How the environment differs from the recorded one, in sentences; empty: the same wheels and Python."""
     differences: tuple[TraceDifference, ...]
 
+    @cached_property
+    def agreement(self) -> Agreement:
+        """What the two agree on."""
+        recorded, seen = self.bundle, self.seen
+        return _agreed.compare(
+            _agreed.Observed(self.recorded, traces_of(recorded, self.recorded), states_of(recorded)),
+            _agreed.Observed(seen.manifest, traces_of(seen.bundle, seen.manifest), states_of(seen.bundle)),
+        )
+
     @property
     def is_same(self) -> bool:
-        """Whether the same evidence was seen."""
-        return self.seen.manifest.evidence_id == self.recorded.evidence_id
+        """Whether the same evidence, judgement and conduct were seen."""
+        return self.agreement.is_same
+
+    @property
+    def refusal(self) -> str | None:
+        """Why this replay attests nothing; None: it may be signed."""
+        differing = self.agreement.differing
+        if differing:
+            return "; ".join(f"another {_PARTS[name]} ({where})" for name, where in differing)
+        for manifest, whose in ((self.seen.manifest, "replay"), (self.recorded, "recording")):
+            if manifest.judgement.verdict == "inconclusive":
+                reasons = "; ".join(explain_reason(code) for code in manifest.judgement.reasons)
+                return f"the {whose} is inconclusive: {reasons}"
+        return None
+
+
+_PARTS = {
+    "evidence": "evidence",
+    "judgement": "judgement",
+    "conduct": "conduct",
+    "events": "course of events",
+}
 
 
 def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> ReplayResult:
@@ -134,24 +168,26 @@ def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | No
     """The bundle with a `replayed` attestation of `key`.
 
     Raises:
-        CannotDoError: other evidence was seen, or the repeats differed: there is nothing to attest.
+        CannotDoError: not all of it was seen again, or it is inconclusive: there is nothing to attest.
     """
     seen = replayed.seen.manifest
-    if not replayed.is_same:
-        raise CannotDoError("other evidence was seen, so the replay attests nothing")
-    if any(recording.agreement == "differ" for recording in seen.recordings):
-        raise CannotDoError("the repeats of the replay differ, so it attests nothing")
-    moment = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    statement = build_replayed_statement(
-        replayed.recorded,
-        bundle_id=bundle_id(replayed.bundle),
-        time=moment,
+    if replayed.refusal is not None:
+        raise CannotDoError(f"the replay attests nothing: {replayed.refusal}")
+    identity = bundle_id(replayed.bundle)
+    stated = Replay(
+        verifier=Verifier(id=Uri.VERIFIER.value),
+        timeCreated=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        properties=AGREED,
+        not_captured=replayed.agreement.not_captured,
+        bundle_id=identity,
+        evidence_id=replayed.recorded.evidence_id,
         python=seen.environment.python,
         platform=seen.environment.platform,
         lock=sha256(pylock.render(seen.environment)),
         isolation=seen.isolation,
         recorder=seen.recorder,
     )
+    statement = build_replayed_statement(replayed.recorded, stated, bundle_id=identity)
     name, envelope = signing.attest_replayed(statement, key)
     return replace(replayed.bundle, attestations={**replayed.bundle.attestations, name: envelope})
 
@@ -325,6 +361,15 @@ def _differences(bundle: Bundle, recorded: Manifest, seen: UnsignedBundle) -> It
 def traces_of(bundle: Bundle, manifest: Manifest) -> dict[Mode, Trace]:
     """The traces of a bundle that was checked, or made here."""
     return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
+
+
+def states_of(bundle: Bundle) -> dict[str, bytes]:
+    """The states of such a bundle, by digest."""
+    return {
+        path.removeprefix("states/").removesuffix(".json"): data
+        for path, data in bundle.members.items()
+        if path.startswith("states/")
+    }
 
 
 def state_of(bundle: Bundle, digest: str) -> object:
