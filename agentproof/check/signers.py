@@ -19,7 +19,7 @@ from ..models.statement import (
     build_replayed_statement,
     read_replay,
 )
-from ..trust.allowed_signers import Trust
+from ..trust.allowed_signers import Trust, people
 from ..trust.signing import PublicKey, attestation_name, verify_envelope
 from .members import at
 from .reporting import Outcome
@@ -134,7 +134,7 @@ def count_distinct(signers: Iterable[Signer]) -> int:
     without using either side again (Kuhn's algorithm).
     """
     made = list(signers)
-    person = _people(principals for signer in made for principals in signer.principals)
+    person = people(principals for signer in made for principals in signer.principals)
     names = {signer.key: tuple(person[each] for each in signer.principals) for signer in made}
     taken: dict[str, str] = {}
 
@@ -149,24 +149,6 @@ def count_distinct(signers: Iterable[Signer]) -> int:
         return False
 
     return sum(place(key, set()) for key in names)
-
-
-def _people(principals: Iterable[str]) -> dict[str, str]:
-    """For each line's principals the one name that stands for everybody who shares a name with them."""
-    head: dict[str, str] = {}
-
-    def first(name: str) -> str:
-        while head[name] != name:
-            name = head[name]
-        return name
-
-    lines = list(principals)
-    for line in lines:
-        names = line.split(",")
-        for name in names:
-            head.setdefault(name, name)
-            head[first(name)] = first(names[0])
-    return {line: first(line.split(",")[0]) for line in lines}
 
 
 def name_signers(signers: Iterable[Signer]) -> str:

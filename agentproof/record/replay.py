@@ -7,7 +7,7 @@
    and for a target that is no release. On another interpreter or platform the same versions are
    locked anew as of the same day, and what differs is listed.
 3. The script is run as it was: arguments, modes, and whether changes to the SDK were allowed.
-4. Evidence, judgement, conduct and events are compared (`_agreed`). Where the evidence differs, the
+4. Evidence, judgement, conduct and events are compared (`agreement`). Where the evidence differs, the
    traces are aligned, and what they do not share is said in words.
 5. Only what agreed whole is attested, and nothing that is inconclusive.
 """
@@ -21,8 +21,6 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from .. import _agreed
-from .._agreed import Agreement
 from ..bundle.digests import sha256
 from ..bundle.store import (
     WHEELS,
@@ -50,6 +48,8 @@ from ..models.wire import decode
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
+from . import agreement as agreeing
+from .agreement import Agreement
 from .assemble import UnsignedBundle
 from .observe import Conditions, Progress, observe, read_reproduction
 
@@ -81,9 +81,9 @@ class ReplayResult:
     def agreement(self) -> Agreement:
         """What the two agree on."""
         recorded, seen = self.bundle, self.seen
-        return _agreed.compare(
-            _agreed.Observed(self.recorded, traces_of(recorded, self.recorded), states_of(recorded)),
-            _agreed.Observed(seen.manifest, traces_of(seen.bundle, seen.manifest), states_of(seen.bundle)),
+        return agreeing.compare(
+            agreeing.Observed(self.recorded, traces_of(recorded, self.recorded), states_of(recorded)),
+            agreeing.Observed(seen.manifest, traces_of(seen.bundle, seen.manifest), states_of(seen.bundle)),
         )
 
     @property

@@ -26,13 +26,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from .claims.judge import ClaimRequest, asked_in, judge
-from .models.diff import diff
-from .models.events import ToolEnded
-from .models.manifest import Conduct, Gap, Judgement, Manifest
-from .models.trace import Mode, Trace
-from .models.wire import Sha256, compact
-from .record.canonical import in_any_order
+from ..claims.judge import ClaimRequest, asked_in, judge
+from ..models.diff import diff
+from ..models.events import ToolEnded
+from ..models.manifest import Conduct, Gap, Judgement, Manifest
+from ..models.trace import Mode, Trace
+from ..models.wire import Sha256, compact
+from .canonical import in_any_order
 
 BODIES: Final = "bodies"
 _FIRST_FEW = 3

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentproof import _agreed
 from agentproof.errors import CannotDoError
 from agentproof.models.manifest import Manifest
+from agentproof.record import agreement
 from agentproof.record.assemble import UnsignedBundle
 from agentproof.record.replay import ReplayResult, attest
 from tests import forge
@@ -171,6 +171,6 @@ def test_a_traceback_differs_between_pythons_only_in_their_own_frames_and_marks(
 
 
 def test_only_whole_frames_of_pythons_own_library_are_passed_over() -> None:
-    assert _agreed.without_own_frames(TRACEBACK_313) == _agreed.without_own_frames(TRACEBACK_312)
-    assert WARNING in _agreed.without_own_frames(TRACEBACK_313 + WARNING)
-    assert _agreed.without_own_frames('  File "<python>/x", line 1\n  not deeper') == "  not deeper"
+    assert agreement.without_own_frames(TRACEBACK_313) == agreement.without_own_frames(TRACEBACK_312)
+    assert WARNING in agreement.without_own_frames(TRACEBACK_313 + WARNING)
+    assert agreement.without_own_frames('  File "<python>/x", line 1\n  not deeper') == "  not deeper"
