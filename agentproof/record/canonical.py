@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from ..errors import FormatError, RecorderError
+from ..errors import FormatError, RecorderError, UsageError
 from ..models.diff import diff
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256, encode
@@ -361,7 +361,21 @@ class _Writer:
             return self._state(part["$state"])
         if self._redact is not None and part.keys() in ({"$bytes"}, {"$str"}):
             return self._redact.in_value(part)
-        return {self._text(key): self._rewrite(item) for key, item in part.items()}
+        return self._object(part, self._rewrite)
+
+    def _object(self, part: Mapping[str, Any], of: Callable[[Any], Any]) -> dict[str, Any]:  # Any: JSON
+        """The object with its keys and values rewritten; no two keys may become one."""
+        found: dict[str, Any] = {}
+        for key, item in part.items():
+            name = self._text(key)
+            if name in found:
+                raise UsageError(
+                    f"the script has an object with two keys that a recording writes as {name[:80]!r}",
+                    hint="paths, secrets and generated ids are written in another way: name one of the keys "
+                    "otherwise",
+                )
+            found[name] = of(item)
+        return found
 
     def _label(self, raw: str) -> str:
         if raw not in self._labels:
@@ -383,7 +397,7 @@ class _Writer:
         if isinstance(part, list):
             return [self._plain_text(item) for item in part]
         if isinstance(part, dict):
-            return {self._text(key): self._plain_text(item) for key, item in part.items()}
+            return self._object(part, self._plain_text)
         return part
 
     def _text(self, text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentproof.errors import RecorderError
+from agentproof.errors import RecorderError, UsageError
 from agentproof.record.canonical import Canonical, agreement, canonicalise, generated_ids
 
 
@@ -162,6 +162,17 @@ def test_paths_of_this_machine_become_tokens_everywhere() -> None:
     assert result.trace.events[1].to_shape()["output"] == {"<work>/a": ["in <work>/a/b"]}
     assert result.trace.events[2].to_shape()["text"] == "at <work>\n"
     assert result.trace.events[2].to_shape()["size"] == len("at <work>\n")
+
+
+@pytest.mark.parametrize("where", ["output", "state"])
+def test_two_keys_that_would_become_one_are_refused(where: str) -> None:
+    document = {"/home/me/work/x": 1, "<work>/x": 2}
+    tool = _tool("1", "x", lane="m", after=("0",), end=True)
+    event: dict[str, Any] = {**tool, "output": document}
+    if where == "state":
+        event = _raw("1", "state.made", after=("0",), state={"$label": "S:1"}, snapshot={"$state": document})
+    with pytest.raises(UsageError, match="two keys"):
+        _canonical([START, event], paths={"/home/me/work": "<work>"})
 
 
 def test_names_that_tempfile_made_are_numbered_and_the_scripts_own_are_not() -> None:
