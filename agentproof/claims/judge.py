@@ -15,13 +15,14 @@ Rules:
 5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic_core import ValidationError
 
 from ..errors import BundleError, FormatError
+from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS
 from ..models.events import ModelCalled, NetworkRefused, SdkImported
 from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from ..models.trace import Mode, Trace
@@ -93,6 +94,7 @@ def judge(
         )
     else:
         asked = claims
+    _hold_number(asked, evidence)
     missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
     results: list[ClaimResult] = []
     blind: set[str] = set()
@@ -111,6 +113,20 @@ def judge(
         overruling=_overruling(evidence, recordings, conduct, isolation),
         blind=blind,
     )
+
+
+def _hold_number(asked: Sequence[ClaimRequest], evidence: Evidence) -> None:
+    """Not more is asked than can be looked at in little time."""
+    authored = sum(1 for claim in asked if claim.kind not in INVARIANTS)
+    events = max((len(view.events) for view in evidence.views.values()), default=0)
+    if authored > MAX_CLAIMS or authored * events > MAX_CLAIM_LOOKS:
+        raise BundleError(
+            "too_many",
+            f"{authored} claims and checks of the script on {events} events; at most {MAX_CLAIMS}, and "
+            f"{MAX_CLAIM_LOOKS} looks at events",
+            path="traces",
+            hint="give fewer labels to probe.check, and say in `probe.observe` what differs",
+        )
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:

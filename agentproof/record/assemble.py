@@ -13,7 +13,7 @@ from .. import __version__
 from ..bundle.store import Bundle
 from ..claims import judge, read_claims
 from ..environment.locking import Lock
-from ..errors import RecorderError, UsageError
+from ..errors import BundleError, CannotDoError, FormatError, RecorderError, UsageError
 from ..isolation.runner import RawRecording
 from ..models import manifest, pylock
 from ..models.header import Header
@@ -67,8 +67,21 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
-        UsageError: a file of the reproduction has a name that a bundle keeps for itself.
+        UsageError: a file of the reproduction has a name that a bundle keeps for itself, or two keys of
+            what it did would become one.
+        CannotDoError: the script did more than any check takes.
     """
+    try:
+        return _assemble(recipe, repeats)
+    except (BundleError, FormatError) as error:
+        # What a check would refuse is not recorded either.
+        raise CannotDoError(
+            f"no check takes what the script did: {error.message}",
+            hint=error.hint or "let the script do less, or with less data",
+        ) from error
+
+
+def _assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> UnsignedBundle:
     redactors: list[Redactor] = []
     modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
     canonical = {

@@ -22,8 +22,8 @@ from typing import Protocol
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from ..errors import BundleError, TrustError, UsageError
-from ..limits import MAX_KEY_BYTES
+from ..errors import BundleError, CannotDoError, TrustError, UsageError
+from ..limits import MAX_ATTESTATION_BYTES, MAX_KEY_BYTES
 from ..models.manifest import Manifest
 from ..models.statement import (
     Envelope,
@@ -39,6 +39,9 @@ KEY_TYPE = "ssh-ed25519"
 _TYPE_BLOB = struct.pack(">I", len(KEY_TYPE)) + KEY_TYPE.encode("ascii")
 _RAW_LENGTH = 32
 _FIELD_PRIME = 2**255 - 19
+
+_MAX_AROUND = 1024
+"""What an envelope holds beside its payload."""
 
 Passphrase = Callable[[str], bytes]
 """Asks for the passphrase of the key file that it is given the name of."""
@@ -216,7 +219,16 @@ def _load(data: bytes, path: Path, passphrase: bytes | None) -> object | None:
 
 
 def sign_statement(statement: bytes, key: PrivateKey) -> bytes:
-    """The envelope of `statement`, signed with `key`."""
+    """The envelope of `statement`, signed with `key`.
+
+    Raises:
+        CannotDoError: it would be larger than any check takes.
+    """
+    if len(statement) * 4 // 3 + _MAX_AROUND > MAX_ATTESTATION_BYTES:
+        raise CannotDoError(
+            f"what is to be signed has {len(statement)} bytes; its envelope may have {MAX_ATTESTATION_BYTES}",
+            hint="it names every claim, also each label of probe.check: use fewer or shorter ones",
+        )
     signature = key.sign(_pre_authentication(Uri.PAYLOAD, statement))
     return Envelope(
         payload=base64.b64encode(statement).decode("ascii"),
