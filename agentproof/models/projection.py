@@ -260,12 +260,13 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
+        self._given: dict[str, int] = {}
 
     def of(self, label: str | None) -> str | None:
         if label is None:
             return None
         if label not in self._seen:
-            self._seen[label] = 1 + sum(1 for other in self._seen if other[0] == label[0])
+            self._seen[label] = self._given[label[0]] = self._given.get(label[0], 0) + 1
         return f"{label[0]}{self._seen[label]}"
 
 
