@@ -218,7 +218,7 @@ def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any
                     f"the script made more than {MAX_EVENTS} events in one mode",
                     hint="let it do less: no check takes a trace of so many",
                 )
-            told.take(event, len(line), _values_in(line))
+            told.take(event)
             yield event
 
 
@@ -230,37 +230,46 @@ class _Told:
         self._bytes = 0
         self._values = 0
 
-    def take(self, event: dict[str, Any], size: int, values: int) -> None:  # Any: JSON
-        """Count an event of so many bytes and values.
+    def take(self, event: dict[str, Any]) -> None:  # Any: JSON
+        """Count what an event tells.
 
         Raises:
-            CannotDoError: all of them tell too much.
+            CannotDoError: with all before it that is too much.
         """
         for key, item in event.items():
             if not isinstance(item, dict) or item.keys() != {"$state"}:
+                self._weigh(item)
                 continue
             text = _STATE.encode(item["$state"]).encode("utf-8", "surrogatepass")
             digest = hashlib.sha256(text).digest()
-            if digest in self._states:
-                event[key] = self._states[digest]
-                size, values = size - len(text), values - _values_in(text)
-            else:
+            if digest not in self._states:
                 self._states[digest] = item
-        self._bytes += max(0, size)
-        self._values += max(0, values)
+                self._weigh(item)
+            event[key] = self._states[digest]
+
+    def _weigh(self, part: object) -> None:
+        todo = [part]
+        while todo:
+            each = todo.pop()
+            self._values += 1
+            if isinstance(each, str):
+                # An interpreter gives each letter of a text as much room as the widest one needs.
+                width = 1 if each.isascii() else 2 if max(each) <= "\uffff" else 4
+                self._bytes += width * len(each)
+            elif isinstance(each, list):
+                todo += each
+            elif isinstance(each, dict):
+                todo += each
+                todo += each.values()
         if self._bytes > MAX_TOLD_BYTES or self._values > MAX_TOLD_VALUES:
             raise CannotDoError(
-                f"the events of one mode tell more than {MAX_TOLD_BYTES} bytes or {MAX_TOLD_VALUES} values",
+                f"the events of one mode tell more than {MAX_TOLD_BYTES} bytes of text or "
+                f"{MAX_TOLD_VALUES} values",
                 hint="let the script do less, or with less data",
             )
 
 
 _STATE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
-
-
-def _values_in(text: bytes) -> int:
-    """At least as many as there are values in this JSON."""
-    return text.count(b",") + text.count(b"[") + text.count(b"{") + 1
 
 
 def _is_too_deep(document: object) -> bool:

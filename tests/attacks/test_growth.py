@@ -6,6 +6,8 @@ as long (sorting, caches, noise); what grows with the square takes sixteen times
 
 import gc
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -412,3 +414,60 @@ def test_more_claims_than_can_be_looked_at_are_refused(count: int) -> None:
 def test_a_statement_that_no_check_would_read_is_not_signed() -> None:
     with pytest.raises(CannotDoError, match="is to be signed"):
         sign_statement(b"x" * MAX_ATTESTATION_BYTES, forge.REPORTER)
+
+
+HELD = """
+import sys
+from pathlib import Path
+from agentproof.errors import CannotDoError
+from agentproof.isolation.readback import read_mode
+from agentproof.record import assemble
+said = "recorded"
+try:
+    raw = [
+        read_mode(Path(sys.argv[1]), "as-written", died=None, kept=2**20, most=2**24, why_unforked=None, paths={})
+        for _ in range(4)
+    ]
+    for pair in (raw[:2], raw[2:]):
+        assemble._canonical("as-written", pair, None, [], missing=False)
+except CannotDoError as error:
+    said = error.message
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(int(peak.split()[1]) * 1024, said)
+"""
+MEMORY = 256 * 2**20
+
+
+def _wide_text(size: int) -> list[Shape]:
+    return [START, _raw(1, "probe.observed", label="x", value="a" * size + "\U0001f600")]
+
+
+def _many_values(size: int) -> list[Shape]:
+    return [START, *(_raw(n, "probe.observed", label="x", value=[[]] * 9000) for n in range(1, size))]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("events", "refused"),
+    [
+        (_lanes_side_by_side(14_900), False),
+        (_ids(14_900), False),
+        (_states(20_000), False),
+        (_lanes_side_by_side(20_000), True),
+        (_wide_text(11 * 2**20), True),
+        (_many_values(1500), True),
+    ],
+    ids=["lanes", "ids", "states", "many lanes", "wide text", "many values"],
+)
+def test_what_a_script_writes_is_held_in_bounded_memory(
+    events: list[Shape], refused: bool, tmp_path: Path
+) -> None:
+    lines = [json.dumps(event, separators=(",", ":"), ensure_ascii=False) for event in _end(events)]
+    (tmp_path / "as-written.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "as-written.end.json").write_text('{"exit_code": 0}')
+    done = subprocess.run(
+        [sys.executable, "-c", HELD, str(tmp_path)], capture_output=True, text=True, check=True, timeout=300
+    )
+    peak, _, said = done.stdout.strip().partition(" ")
+    assert int(peak) < MEMORY, said
+    assert (said != "recorded") == refused, said

@@ -220,8 +220,24 @@ def test_a_process_that_died_gets_its_end_from_the_host() -> None:
         [{**START, "kind": "no.such.kind"}],
         [{**START, "surprise": 1}],
         [{"kind": "script.started"}],
+        [START, {"n": "1", "kind": "probe.checked", "label": "x", "passed": True}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": 5}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": [5]}],
+        [START, _raw("1", "loopback.bound", ports=5)],
+        [START, _raw("1", "loopback.bound")],
     ],
-    ids=["dangling", "cycle", "unknown kind", "unknown field", "no name"],
+    ids=[
+        "dangling",
+        "cycle",
+        "unknown kind",
+        "unknown field",
+        "no name",
+        "no lane",
+        "after a number",
+        "after numbers",
+        "ports a number",
+        "no ports",
+    ],
 )
 def test_what_the_recorder_never_writes_is_its_fault(events: list[dict[str, Any]]) -> None:
     with pytest.raises(RecorderError):
