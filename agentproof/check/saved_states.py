@@ -20,7 +20,7 @@ from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
 from ..system.files import read_bounded
 from .bundle import CheckedBundle, Reader, check_path
-from .members import check_members, parse_manifest
+from .members import check_members, check_places, parse_manifest
 
 _MARK = b'"$schemaVersion"'
 
@@ -64,6 +64,7 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         bundle = read_bundle(path, wheels=shelf_of(path))
         manifest = parse_manifest(bundle.manifest, digest=bundle_id(bundle))
         check_members(manifest, bundle)
+        check_places(manifest)
         files = manifest.reproduction.files
         carried = {f"{path}/{name}": bundle.members[name] for name in files if _MARK in bundle.members[name]}
     else:

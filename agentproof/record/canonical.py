@@ -208,6 +208,10 @@ class _Graph:
         for event in events:
             self.events[_text(event, "n")] = event
         if ending is not None:
+            if "end" in self.events:
+                raise RecorderError(
+                    "the recorder wrote an event named end, which is the host's name for its own"
+                )
             mains = [name for name, event in self.events.items() if event.get("lane") == self._main_lane]
             self.events["end"] = {"n": "end", "lane": self._main_lane, "after": mains[-1:], **ending}
         self.before = {name: _after(event) for name, event in self.events.items()}

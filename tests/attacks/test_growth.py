@@ -21,7 +21,7 @@ from agentproof.check.bundle import Reader, check_bundle
 from agentproof.claims.authored import authored_claims
 from agentproof.claims.judge import judge
 from agentproof.diff.align import compare_traces
-from agentproof.errors import BundleError, CannotDoError
+from agentproof.errors import BundleError, CannotDoError, RecorderError
 from agentproof.isolation.readback import RawRecording, read_mode
 from agentproof.limits import MAX_ATTESTATION_BYTES, MAX_CLAIMS
 from agentproof.models.manifest import Conduct, Isolation
@@ -424,10 +424,8 @@ from agentproof.isolation.readback import read_mode
 from agentproof.record import assemble
 said = "recorded"
 try:
-    raw = [
-        read_mode(Path(sys.argv[1]), "as-written", died=None, kept=2**20, most=2**24, why_unforked=None, paths={})
-        for _ in range(4)
-    ]
+    told = {"died": None, "kept": 2**20, "most": 2**24, "why_unforked": None, "paths": {}}
+    raw = [read_mode(Path(sys.argv[1]), "as-written", **told) for _ in range(4)]
     for pair in (raw[:2], raw[2:]):
         assemble._canonical("as-written", pair, None, [], missing=False)
 except CannotDoError as error:
@@ -471,3 +469,19 @@ def test_what_a_script_writes_is_held_in_bounded_memory(
     peak, _, said = done.stdout.strip().partition(" ")
     assert int(peak) < MEMORY, said
     assert (said != "recorded") == refused, said
+
+
+@pytest.mark.parametrize("depth", [200, 900, 50_000])
+def test_an_event_that_is_nested_deeply_is_refused(depth: int, tmp_path: Path) -> None:
+    value = '"value":' + "[" * depth + "]" * depth
+    line = json.dumps(_raw(1, "probe.observed", label="x"))[:-1] + f", {value}}}\n"
+    (tmp_path / "as-written.jsonl").write_text(json.dumps(START) + "\n" + line)
+    with pytest.raises(RecorderError, match=r"as-written.jsonl:2"):
+        read_mode(tmp_path, "as-written", died="killed", kept=1, most=1, why_unforked=None, paths={})
+
+
+def test_an_event_that_takes_the_name_of_the_hosts_own_is_not_lost_silently(tmp_path: Path) -> None:
+    events = [START, _raw(1), {**_raw(2), "n": "end"}]
+    raw = read_events(tmp_path, events, died=True)
+    with pytest.raises(RecorderError, match="end"):
+        assemble._canonical("as-written", [raw], None, [], missing=False)
