@@ -18,11 +18,12 @@ from ..models.events import StateRestored
 from ..models.report import BundleStatus
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
+from ..sdk import KNOWN
 from ..system.files import read_bounded
 from .bundle import CheckedBundle, Reader, check_path
 from .members import check_members, check_places, parse_manifest
 
-_MARK = b'"$schemaVersion"'
+_MARKS = tuple(sdk.state_mark for sdk in KNOWN.values())
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,20 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         manifest = parse_manifest(bundle.manifest, digest=bundle_id(bundle))
         check_members(manifest, bundle)
         check_places(manifest)
-        files = manifest.reproduction.files
-        carried = {f"{path}/{name}": bundle.members[name] for name in files if _MARK in bundle.members[name]}
+        files = {name: bundle.members[name] for name in manifest.reproduction.files}
+        carried = {f"{path}/{name}": data for name, data in files.items() if _has_mark(data)}
     else:
         data = read_bounded(path, limit=MAX_STATE_BYTES, what="saved state")
-        carried = {str(path): data} if _MARK in data else {}
+        carried = {str(path): data} if _has_mark(data) else {}
     if not carried:
         raise UsageError(
             f"{path}: no RunState's JSON in it", hint="`agentproof show BUNDLE --state S1` gives one"
         )
     return carried
+
+
+def _has_mark(data: bytes) -> bool:
+    return any(mark in data for mark in _MARKS)
 
 
 def find_origins(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic_core import ValidationError
+from pydantic import ValidationError
 
 from ..errors import BundleError, FormatError
 from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS

@@ -19,7 +19,7 @@ from ..errors import CannotDoError, FormatError, RecorderError, UsageError
 from ..limits import MAX_EVENT_DEPTH, MAX_EVENTS, MAX_TOLD_BYTES, MAX_TOLD_VALUES
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import Text, Wire
+from ..models.wire import ListOf, Text, Wire
 from .control import read_member
 
 Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_memory"]
@@ -65,10 +65,10 @@ class RawRecording:
 class _End(Wire):
     """`<mode>.end.json`: the recorder's last word about a mode."""
 
-    loaded: tuple[LoadedModule, ...] = ()
+    loaded: ListOf[LoadedModule] = ()
     conduct: Conduct = Conduct()
-    files: tuple[Text, ...] = ()
-    coverage: tuple[Gap, ...] = ()
+    files: ListOf[Text] = ()
+    coverage: ListOf[Gap] = ()
     exit_code: int | None = None
 
 

@@ -20,17 +20,18 @@ docs/format.md, section 7, has the reasons. Environment, isolation and recorder 
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Literal
 
+from ..bundle.store import Bundle
 from ..claims.judge import ClaimRequest, asked_in, judge
 from ..models.diff import diff
 from ..models.events import ToolEnded
-from ..models.manifest import Conduct, Gap, Judgement, Manifest
-from ..models.trace import Mode, Trace
+from ..models.manifest import Conduct, Gap, Judgement
+from ..models.trace import Trace
 from ..models.wire import Sha256, compact
 from .canonical import in_any_order
 
@@ -39,15 +40,6 @@ _FIRST_FEW = 3
 
 _MARKS = re.compile(r"[ ~^]*[~^][ ~^]*")
 _OWN_FRAME = re.compile(r'(?P<indent> +)File "<python>/.*')
-
-
-@dataclass(frozen=True)
-class Observed:
-    """One side of the comparison."""
-
-    manifest: Manifest
-    traces: Mapping[Mode, Trace]
-    states: Mapping[Sha256, bytes]
 
 
 @dataclass(frozen=True)
@@ -73,9 +65,9 @@ class Agreement:
         return self.evidence is None and self.judgement is None and self.conduct is None
 
 
-def compare(recorded: Observed, seen: Observed) -> Agreement:
+def compare(recorded: Bundle, seen: Bundle) -> Agreement:
     """What the replay agrees on with the recording."""
-    mine, theirs = recorded.manifest, seen.manifest
+    mine, theirs = recorded.document, seen.document
     blind = _is_blind(recorded), _is_blind(seen)
     same_modes = recorded.traces.keys() == seen.traces.keys()
     modes = f"recorded {', '.join(recorded.traces)}; here {', '.join(seen.traces)}"
@@ -90,31 +82,31 @@ def compare(recorded: Observed, seen: Observed) -> Agreement:
     )
 
 
-def _is_blind(side: Observed) -> bool:
+def _is_blind(side: Bundle) -> bool:
     """Whether functions' bodies could not be seen; whoever tells of some saw them, whatever is said."""
     told = any(
         event.kind.startswith("body.") or (isinstance(event, ToolEnded) and event.without_body)
         for trace in side.traces.values()
         for event in trace.events
     )
-    return not told and any(gap.what == BODIES for gap in side.manifest.coverage)
+    return not told and any(gap.what == BODIES for gap in side.document.coverage)
 
 
-def _judgements(recorded: Observed, seen: Observed) -> str | None:
+def _judgements(recorded: Bundle, seen: Bundle) -> str | None:
     """Where the judgements of the recorded claims differ."""
-    asked = asked_in(recorded.manifest.judgement)
-    known = {gap.what for gap in recorded.manifest.coverage} | {BODIES}
-    for gap in seen.manifest.coverage:
+    asked = asked_in(recorded.document.judgement)
+    known = {gap.what for gap in recorded.document.coverage} | {BODIES}
+    for gap in seen.document.coverage:
         if gap.what not in known and gap.code is None:
             return f"this machine could not capture {gap.what}"
     # A claim that needs what one side could not see is compared as if neither had seen it.
-    both = tuple(dict.fromkeys((*recorded.manifest.coverage, *seen.manifest.coverage)))
+    both = tuple(dict.fromkeys((*recorded.document.coverage, *seen.document.coverage)))
     mine, theirs = _judged(recorded, asked, both), _judged(seen, asked, both)
     for side, judged, words in (
         (recorded, mine, "was recorded from what this machine cannot see"),
         (seen, theirs, "follows here from what the recording could not see"),
     ):
-        alone = _judged(side, asked, side.manifest.coverage)
+        alone = _judged(side, asked, side.document.coverage)
         for own, shared in zip(alone.claims, judged.claims, strict=True):
             if own.status == "violated" != shared.status:
                 return f"{own.id} ({own.mode}): its violation {words}"
@@ -132,21 +124,14 @@ def _verdict(judgement: Judgement) -> str:
     return f"{judgement.verdict} ({', '.join(judgement.reasons)})" if judgement.reasons else judgement.verdict
 
 
-def _judged(side: Observed, asked: tuple[ClaimRequest, ...], coverage: tuple[Gap, ...]) -> Judgement:
-    states: dict[Sha256, Any] = {}  # Any: a state's JSON
-
-    def state(digest: Sha256) -> Any:  # Any: a state's JSON
-        if digest not in states:
-            states[digest] = json.loads(side.states[digest])
-        return states[digest]
-
-    manifest = side.manifest
+def _judged(side: Bundle, asked: tuple[ClaimRequest, ...], coverage: tuple[Gap, ...]) -> Judgement:
+    document = side.document
     return judge(
         traces=side.traces,
-        state=state,
-        recordings=manifest.recordings,
-        conduct=manifest.conduct,
-        isolation=manifest.isolation,
+        state=cache(side.state),
+        recordings=document.recordings,
+        conduct=document.conduct,
+        isolation=document.isolation,
         coverage=coverage,
         claims=asked,
     )
@@ -157,13 +142,15 @@ def _conduct(mine: Conduct, theirs: Conduct) -> str | None:
     return None if change is None else f"conduct{change.pointer}"
 
 
-def _events(recorded: Observed, seen: Observed, *, without_bodies: bool) -> str | None:
+def _events(recorded: Bundle, seen: Bundle, *, without_bodies: bool) -> str | None:
     """Where the events differ by rule 3."""
-    loose = any(recording.agreement == "order" for recording in seen.manifest.recordings)
+    loose = any(recording.agreement == "order" for recording in seen.document.recordings)
     found: list[str] = []
     for mode, trace in recorded.traces.items():
-        mine = list(_comparable(trace, recorded.states, without_bodies=without_bodies, loose=loose))
-        theirs = list(_comparable(seen.traces[mode], seen.states, without_bodies=without_bodies, loose=loose))
+        mine = list(_comparable(trace, _states(recorded), without_bodies=without_bodies, loose=loose))
+        theirs = list(
+            _comparable(seen.traces[mode], _states(seen), without_bodies=without_bodies, loose=loose)
+        )
         for (seq, one), (other_seq, other) in zip(mine, theirs, strict=False):
             if one != other:
                 found.append(f"{mode} #{seq} → #{other_seq}")
@@ -173,6 +160,14 @@ def _events(recorded: Observed, seen: Observed, *, without_bodies: bool) -> str 
         return None
     more = f" and {len(found) - _FIRST_FEW} more" if len(found) > _FIRST_FEW else ""
     return f"{'; '.join(found[:_FIRST_FEW])}{more}"
+
+
+def _states(bundle: Bundle) -> dict[Sha256, bytes]:
+    return {
+        path.removeprefix("states/").removesuffix(".json"): data
+        for path, data in bundle.members.items()
+        if path.startswith("states/")
+    }
 
 
 def _comparable(

@@ -13,7 +13,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -37,32 +37,19 @@ from ..claims.judge import explain_reason
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
-from ..isolation import runner
-from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
 from ..models.manifest import Manifest
 from ..models.statement import AGREED, Replay, Uri, Verifier, build_replayed_statement
-from ..models.trace import Mode, Trace
-from ..models.wire import decode
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
 from . import agreement as agreeing
 from .agreement import Agreement
-from .assemble import UnsignedBundle
-from .observe import Conditions, Progress, observe, read_reproduction
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to replay. Without `python`, one of the bundle's own minor version, else the usual one."""
-
-    python: str | None = None
-    offline: bool = False
-    require_isolation: str | None = None
-    repeats: int = 2
-    limits: runner.Limits = field(default_factory=runner.Limits)
+from .conditions import Conditions
+from .observe import observe
+from .progress import Progress
+from .reproduction import reproduction_in
 
 
 @dataclass(frozen=True)
@@ -70,8 +57,7 @@ class ReplayResult:
     """What a replay came to."""
 
     bundle: Bundle
-    recorded: Manifest
-    seen: UnsignedBundle
+    seen: Bundle
     """What was seen here, unsigned."""
     environment: tuple[str, ...]
     """How the environment differs from the recorded one, in sentences; empty: the same wheels and Python."""
@@ -80,11 +66,7 @@ class ReplayResult:
     @cached_property
     def agreement(self) -> Agreement:
         """What the two agree on."""
-        recorded, seen = self.bundle, self.seen
-        return agreeing.compare(
-            agreeing.Observed(self.recorded, traces_of(recorded, self.recorded), states_of(recorded)),
-            agreeing.Observed(seen.manifest, traces_of(seen.bundle, seen.manifest), states_of(seen.bundle)),
-        )
+        return agreeing.compare(self.bundle, self.seen)
 
     @property
     def is_same(self) -> bool:
@@ -97,9 +79,10 @@ class ReplayResult:
         differing = self.agreement.differing
         if differing:
             return "; ".join(f"another {_PARTS[name]} ({where})" for name, where in differing)
-        for manifest, whose in ((self.seen.manifest, "replay"), (self.recorded, "recording")):
-            if manifest.judgement.verdict == "inconclusive":
-                reasons = "; ".join(explain_reason(code) for code in manifest.judgement.reasons)
+        for bundle, whose in ((self.seen, "replay"), (self.bundle, "recording")):
+            judgement = bundle.document.judgement
+            if judgement.verdict == "inconclusive":
+                reasons = "; ".join(explain_reason(code) for code in judgement.reasons)
                 return f"the {whose} is inconclusive: {reasons}"
         return None
 
@@ -112,8 +95,11 @@ _PARTS = {
 }
 
 
-def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> ReplayResult:
+def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress) -> ReplayResult:
     """Run the reproduction of a checked bundle again and compare.
+
+    Of the conditions those count that say where and how it runs; what is in the environment, and whether
+    changes to the SDK are allowed, is the bundle's own.
 
     Raises:
         BundleError: the bundle is not sound.
@@ -129,38 +115,27 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
-    with temporary.directory("replay") as root:
-        script = lay_out(bundle, recorded, root / "root")
-        reproduction = read_reproduction(
-            script,
-            recorded.reproduction.arguments,
-            root=root / "root",
-            tests=recorded.reproduction.tests,
-            extra=recorded.reproduction.requires,
+    reproduction = reproduction_in(bundle)
+    interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
+    with temporary.directory("replay") as scratch:
+        lock = _lock_again(
+            bundle, recorded, interpreter, scratch, offline=conditions.offline, progress=progress
         )
-        interpreter = _interpreter(recorded, options.python, reproduction.requires)
-        lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)
-        story.done("target", _target_line(recorded, lock))
-        differences = tuple(environment_differences(recorded, lock))
-        story.done("locked", _locked_line(lock, differences))
-        seen = observe(
-            lock,
-            reproduction,
-            store=wheel_store.default_store(),
-            conditions=Conditions(
-                require_isolation=options.require_isolation,
-                allow_sdk_changes=recorded.conduct.allowed,
-                repeats=options.repeats,
-                limits=options.limits,
-            ),
-            story=story,
-        )
+    progress.done("target", _target_line(recorded, lock))
+    differences = tuple(environment_differences(recorded, lock))
+    progress.done("locked", _locked_line(lock, differences))
+    seen = observe(
+        lock,
+        reproduction,
+        store=wheel_store.default_store(),
+        conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
+        progress=progress,
+    )
     return ReplayResult(
         bundle=bundle,
-        recorded=recorded,
         seen=seen,
         environment=differences,
-        differences=tuple(_differences(bundle, recorded, seen)),
+        differences=tuple(_differences(bundle, seen)),
     )
 
 
@@ -170,24 +145,24 @@ def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | No
     Raises:
         CannotDoError: not all of it was seen again, or it is inconclusive: there is nothing to attest.
     """
-    seen = replayed.seen.manifest
+    seen = replayed.seen.document
     if replayed.refusal is not None:
         raise CannotDoError(f"the replay attests nothing: {replayed.refusal}")
-    identity = bundle_id(replayed.bundle)
+    recorded, identity = replayed.bundle.document, bundle_id(replayed.bundle)
     stated = Replay(
         verifier=Verifier(id=Uri.VERIFIER.value),
         timeCreated=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         properties=AGREED,
         not_captured=replayed.agreement.not_captured,
         bundle_id=identity,
-        evidence_id=replayed.recorded.evidence_id,
+        evidence_id=recorded.evidence_id,
         python=seen.environment.python,
         platform=seen.environment.platform,
         lock=sha256(pylock.render(seen.environment)),
         isolation=seen.isolation,
         recorder=seen.recorder,
     )
-    statement = build_replayed_statement(replayed.recorded, stated, bundle_id=identity)
+    statement = build_replayed_statement(recorded, stated, bundle_id=identity)
     name, envelope = signing.attest_replayed(statement, key)
     return replace(replayed.bundle, attestations={**replayed.bundle.attestations, name: envelope})
 
@@ -212,20 +187,11 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
 
 
 def _with_wheel(bundle: Bundle) -> Bundle:
-    target = Manifest.from_bytes(bundle.manifest).target
+    target = bundle.document.target
     wheel = bundle.wheel(target.wheel)
     if wheel is None:
         return bundle
     return replace(bundle, members={**bundle.members, WHEELS + target.wheel: wheel})
-
-
-def lay_out(bundle: Bundle, manifest: Manifest, root: Path) -> Path:
-    """Write the reproduction's files below `root`; returns the script."""
-    for path in manifest.reproduction.files:
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(bundle.members[path])
-    return root / manifest.reproduction.entry
 
 
 def _interpreter(recorded: Manifest, request: str | None, requires: SpecifierSet) -> interpreters.Interpreter:
@@ -247,7 +213,7 @@ def _lock_again(
     scratch: Path,
     *,
     offline: bool,
-    story: Progress,
+    progress: Progress,
 ) -> locking.Lock:
     """The recorded environment for this interpreter, by rule 2."""
     target, store = recorded.target, wheel_store.default_store()
@@ -276,7 +242,7 @@ def _lock_again(
             as_of=None if fits else recorded.environment.as_of or dates.NOW,
             offline=offline,
             store=store,
-            progress=story.working,
+            progress=progress.working,
         )
 
     try:
@@ -284,7 +250,7 @@ def _lock_again(
     except (CannotDoError, UsageError) as error:
         if given is not None or attached is None:
             raise
-        story.done("index", f"{error.message}; trying the attached wheel")
+        progress.done("index", f"{error.message}; trying the attached wheel")
         return locked(_write_wheel(attached, recorded, scratch / "attached"))
 
 
@@ -346,32 +312,6 @@ def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:
     return f"{len(lock.packages)} wheels for CPython {lock.python.version}: {same}"
 
 
-def _differences(bundle: Bundle, recorded: Manifest, seen: UnsignedBundle) -> Iterator[TraceDifference]:
-    mine, theirs = traces_of(bundle, recorded), traces_of(seen.bundle, seen.manifest)
-    for mode in mine:
-        if mode in theirs:
-            yield from compare_traces(
-                mine[mode],
-                lambda digest: state_of(bundle, digest),
-                theirs[mode],
-                lambda digest: state_of(seen.bundle, digest),
-            )
-
-
-def traces_of(bundle: Bundle, manifest: Manifest) -> dict[Mode, Trace]:
-    """The traces of a bundle that was checked, or made here."""
-    return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
-
-
-def states_of(bundle: Bundle) -> dict[str, bytes]:
-    """The states of such a bundle, by digest."""
-    return {
-        path.removeprefix("states/").removesuffix(".json"): data
-        for path, data in bundle.members.items()
-        if path.startswith("states/")
-    }
-
-
-def state_of(bundle: Bundle, digest: str) -> object:
-    """A state of a bundle that was checked, or made here."""
-    return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
+def _differences(bundle: Bundle, seen: Bundle) -> Iterator[TraceDifference]:
+    for mode in bundle.traces.keys() & seen.traces.keys():
+        yield from compare_traces(bundle.traces[mode], bundle.state, seen.traces[mode], seen.state)

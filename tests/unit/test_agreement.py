@@ -8,7 +8,6 @@ import pytest
 from agentproof.errors import CannotDoError
 from agentproof.models.manifest import Manifest
 from agentproof.record import agreement
-from agentproof.record.assemble import UnsignedBundle
 from agentproof.record.replay import ReplayResult, attest
 from tests import forge
 
@@ -17,9 +16,8 @@ WARNING = "reproduction.py:3: RuntimeWarning: coroutine 'on_tool_end' was never 
 
 
 def _replayed(recorded: forge.Draft, seen: forge.Draft) -> ReplayResult:
-    bundles = [draft.judged().seal() for draft in (recorded, seen)]
-    mine, theirs = (Manifest.from_bytes(bundle.manifest) for bundle in bundles)
-    return ReplayResult(bundles[0], mine, UnsignedBundle(theirs, bundles[1]), environment=(), differences=())
+    bundle, again = (draft.judged().seal() for draft in (recorded, seen))
+    return ReplayResult(bundle, again, environment=(), differences=())
 
 
 def _changed(change: Change | None, draft: forge.Draft | None = None) -> forge.Draft:
@@ -98,7 +96,7 @@ def test_an_honest_replay_of_a_forged_bundle_attests_nothing(name: str) -> None:
 def test_a_script_that_changes_the_sdk_is_not_attested_whatever_its_bundle_says() -> None:
     """The stranger empties `conduct`; the replayer sees it, and an inconclusive verdict."""
     replayed = _replayed(forge.draft(), _changed(_conduct(changed=["agents.run_state:RunState.reject"])))
-    assert replayed.seen.manifest.evidence_id == replayed.recorded.evidence_id
+    assert replayed.seen.document.evidence_id == replayed.bundle.document.evidence_id
     assert not replayed.is_same
     assert {"judgement", "conduct"} <= {name for name, _ in replayed.agreement.differing}
 
