@@ -191,7 +191,7 @@ _COVERS: Mapping[Covers, str] = {
 
 
 def _signers(report: Report) -> Iterator[str]:
-    """What each signature covers, where its signer is trusted or somebody else's is there too."""
+    """What each signature covers, a line a signer."""
     for signer in report.signers:
         who = printable(" and ".join(signer.principals) or f"not trusted, {signer.fingerprint}")
         yield f"      {signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}"

@@ -158,7 +158,8 @@ def _find(place: Place, view: View) -> tuple[Event, Looked] | None:
     if told is None:
         return None
     event, document = told
-    kept = (event.seq, place.result is not None, place.pointer)
+    # The end of one run shows its items, its input list and its session.
+    kept = (event.seq, place.result is not None, place.session is not None, place.pointer)
     return event, view.looked.at(kept, lambda: resolve(document, place.pointer))
 
 
