@@ -259,7 +259,12 @@ def test_numbers_count_from_1(kind: str, arguments: dict[str, object]) -> None:
 
 def test_places_that_one_event_shows_are_not_taken_for_each_other() -> None:
     script = Script()
-    fields = {"items": [{"a": 1}], "input_list": [{"a": 2}], "session": "D1", "session_after": [{"a": 3}]}
+    fields: dict[str, Any] = {
+        "items": [{"a": 1}],
+        "input_list": [{"a": 2}],
+        "session": "D1",
+        "session_after": [{"a": 3}],
+    }
     script.end(script.run(session="D1"), **fields)
     seen = evidence(script.exit())
     for number, place in enumerate(("result", "input_list", "session"), start=1):
