@@ -31,6 +31,25 @@ MAX_CHANGES_BYTES = 2**24
 MAX_REFERRED_BYTES = 2**27
 """The states that the events of a bundle refer to, each as often as it is referred to."""
 
+MAX_EVENTS = 15_000
+"""Events of one mode of one run of a script."""
+MAX_EVENT_EDGES = 200_000
+"""How often they come directly after one another; a trace of more has too many lines for any check."""
+MAX_LANE_DEPTH = 500
+"""Tasks and threads that start one another."""
+MAX_EVENT_DEPTH = 150
+"""Nesting of what an event holds; a parser of the one encoding takes 200 levels."""
+MAX_TOLD_BYTES = 12 * 2**20
+"""Text that the events of one mode of one run tell, each state once, as an interpreter holds it."""
+MAX_TOLD_VALUES = 400_000
+"""Keys and values, in the same way."""
+MAX_CLAIMS = 2_000
+"""Claims that a header and its script author, each counted in each mode."""
+MAX_CLAIM_LOOKS = 10_000_000
+"""Authored claims times the events of the traces that they may look at."""
+MAX_LOOKED_AT_BYTES = 2**25
+"""What `value-at` claims look at, as compact JSON, each place once."""
+
 MAX_KEPT_BYTES = 2**20
 """Of the traces and states, each, that are kept parsed for the next bundle (ten times that in memory)."""
 MAX_KEPT_MANIFESTS = 2**18

@@ -1,7 +1,6 @@
 """Makes the bundles of the conformance vectors."""
 
 import copy
-import hashlib
 import io
 import json
 import zipfile
@@ -69,22 +68,38 @@ def endorsed() -> Bundle:
     return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **more})
 
 
-def replayed(*keys: HeldKey, evidence: str | None = None) -> Bundle:
-    """The original with a replay by each key, about its own evidence unless another is given."""
+def replayed(
+    *keys: HeldKey, evidence: str | None = None, evidence_alone: bool = False, bodies: bool = True
+) -> Bundle:
+    """The original with a replay by each key, about its own evidence unless another is given.
+
+    `evidence_alone`: by the first version of the predicate. Without `bodies`, by a machine that cannot see
+    functions' bodies.
+    """
     manifest = Manifest.from_bytes(ORIGINAL.manifest)
     about = manifest if evidence is None else changed(manifest, evidence_id=evidence)
     statement = build_replayed_statement(
         about,
+        forge.replay_of(ORIGINAL, evidence_alone=evidence_alone, bodies=bodies),
         bundle_id=bundle_id(ORIGINAL),
-        time="2026-11-30T02:00:00Z",
-        python=manifest.environment.python,
-        platform=manifest.environment.platform,
-        lock=hashlib.sha256(ORIGINAL.members["pylock.toml"]).hexdigest(),
-        isolation=manifest.isolation,
-        recorder=manifest.recorder,
     )
     replays = dict(attest_replayed(statement, key) for key in keys)
     return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **replays})
+
+
+def replayed_by_another() -> Bundle:
+    """The original recorded by a stranger, with a replay by somebody else."""
+    bundle = replayed(forge.MAINTAINER)
+    recorded = forge.sign(ORIGINAL, [forge.STRANGER]).attestations
+    replays = {name: data for name, data in bundle.attestations.items() if name.startswith("replayed")}
+    return replace(bundle, attestations={**recorded, **replays})
+
+
+def endorsed_by_another() -> Bundle:
+    """The original recorded by a stranger, and endorsed by somebody else."""
+    more = dict([attest_endorsed(ORIGINAL.manifest, forge.MAINTAINER)])
+    recorded = forge.sign(ORIGINAL, [forge.STRANGER])
+    return replace(recorded, attestations={**recorded.attestations, **more})
 
 
 def every_rule_of_the_evidence() -> Bundle:

@@ -56,10 +56,24 @@ def check_environment(manifest: Manifest) -> None:
         for package in locked
     ]
     require(same == [True], "the target is not one of the environment's packages", reason="other_lock")
+    if manifest.reproduction.requires:
+        _require_requirements(manifest.reproduction.requires)
     origin = target.origin
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
     require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+
+
+def _require_requirements(texts: Iterable[str]) -> None:
+    """Each is a requirement of a name, which a replay asks an index for."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 (5 ms, for few bundles)
+
+    for text in texts:
+        try:
+            named = Requirement(text).url is None
+        except InvalidRequirement:
+            named = False
+        require(named, f"reproduction.requires: {text!r} is not a requirement of a name")
 
 
 def read_target(data: bytes, target: Target) -> Wheel:

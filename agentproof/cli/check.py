@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     metavar="ROLE=N",
     help="Demand N trusted signers of a role (recorded, replayed, endorsed); repeatable.",
 )
+@click.option(
+    "--accept",
+    type=click.Choice(["replayed", "endorsed"]),
+    multiple=True,
+    help="Take this role of a trusted signer for enough where nobody whom you trust recorded it. Repeatable.",
+)
 @click.option("--at", metavar="TIME", help="Judge keys as of this time (2026-11-30 or 2026-11-30T02:00:00Z).")
 @click.option(
     "--wheel",
@@ -94,6 +100,7 @@ def check_current_bundle(
     trust_files: tuple[str, ...],
     revoked: Path | None,
     thresholds: tuple[str, ...],
+    accept: tuple[Role, ...],
     at: str | None,
     wheels: tuple[Path, ...],
     locks: tuple[Path, ...],
@@ -122,6 +129,7 @@ def check_current_bundle(
         trust_files=trust_files,
         revoked=revoked,
         thresholds=_thresholds(thresholds),
+        accept=accept,
         at=_moment(at),
         wheels=wheels,
         locks=locks,
@@ -166,6 +174,7 @@ def own_reader(
     trust_files: tuple[str, ...] = (),
     revoked: Path | None = None,
     thresholds: dict[Role, int] | None = None,
+    accept: tuple[Role, ...] = (),
     at: datetime | None = None,
     wheels: tuple[Path, ...] = (),
     locks: tuple[Path, ...] = (),
@@ -209,6 +218,7 @@ def own_reader(
         ),
         at=at,
         thresholds=thresholds or {},
+        accept=frozenset(accept),
         **trees,
     )
 

@@ -5,6 +5,8 @@ another kind is an error that names file and line; a forged but well-formed even
 (the script is part of what a reader judges: README, "What a bundle proves").
 """
 
+import hashlib
+import io
 import json
 import os
 import re
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn
 
-from ..errors import FormatError, RecorderError, UsageError
+from ..errors import CannotDoError, FormatError, RecorderError, UsageError
+from ..limits import MAX_EVENT_DEPTH, MAX_EVENTS, MAX_TOLD_BYTES, MAX_TOLD_VALUES
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
 from ..models.wire import ListOf, Text, Wire
@@ -196,17 +199,18 @@ def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any
     )
     left = MAX_EVENT_BYTES
     seen: set[str] = set()
+    told = _Told()
     for _, name in names:
         data, size = read_member(control, name, limit=left) or (b"", 0)
         if size > left:
             raise RecorderError(f"{name}: the events are over the limit of {MAX_EVENT_BYTES} bytes")
         left -= size
-        lines = data.split(b"\n")
-        torn = lines.pop()
         # Only a process that was killed may leave half a line.
-        if torn and whole and name == f"{mode}.jsonl":
-            _malformed(name, len(lines) + 1, "the line has no end")
-        for number, line in enumerate(lines, start=1):
+        if whole and name == f"{mode}.jsonl" and data and not data.endswith(b"\n"):
+            _malformed(name, data.count(b"\n") + 1, "the line has no end")
+        for number, line in enumerate(io.BytesIO(data), start=1):
+            if not line.endswith(b"\n"):
+                break
             event = _parse(line, name, number)
             key = event.get("n")
             if not isinstance(key, str) or not isinstance(event.get("kind"), str):
@@ -214,7 +218,79 @@ def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any
             if key in seen:
                 _malformed(name, number, f"a second event named {key[:80]!r}")
             seen.add(key)
+            if len(seen) > MAX_EVENTS:
+                raise CannotDoError(
+                    f"the script made more than {MAX_EVENTS} events in one mode",
+                    hint="let it do less: no check takes a trace of so many",
+                )
+            told.take(event)
             yield event
+
+
+class _Told:
+    """How much the events of one run tell, each state once; equal states become one object."""
+
+    def __init__(self) -> None:
+        self._states: dict[bytes, Any] = {}  # Any: a state's JSON
+        self._bytes = 0
+        self._values = 0
+
+    def take(self, event: dict[str, Any]) -> None:  # Any: JSON
+        """Count what an event tells.
+
+        Raises:
+            CannotDoError: with all before it that is too much.
+        """
+        for key, item in event.items():
+            if not isinstance(item, dict) or item.keys() != {"$state"}:
+                self._weigh(item)
+                continue
+            text = _STATE.encode(item["$state"]).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(text).digest()
+            if digest not in self._states:
+                self._states[digest] = item
+                self._weigh(item)
+            event[key] = self._states[digest]
+
+    def _weigh(self, part: object) -> None:
+        todo = [part]
+        while todo:
+            each = todo.pop()
+            self._values += 1
+            if isinstance(each, str):
+                # An interpreter gives each letter of a text as much room as the widest one needs.
+                width = 1 if each.isascii() else 2 if max(each) <= "\uffff" else 4
+                self._bytes += width * len(each)
+            elif isinstance(each, list):
+                todo += each
+            elif isinstance(each, dict):
+                todo += each
+                todo += each.values()
+        if self._bytes > MAX_TOLD_BYTES or self._values > MAX_TOLD_VALUES:
+            raise CannotDoError(
+                f"the events of one mode tell more than {MAX_TOLD_BYTES} bytes of text or "
+                f"{MAX_TOLD_VALUES} values",
+                hint="let the script do less, or with less data",
+            )
+
+
+_STATE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def _is_too_deep(document: object) -> bool:
+    """Whether it is nested so that walking through it would need too many calls."""
+    level = [document]
+    for _ in range(MAX_EVENT_DEPTH):
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, list):
+                inner += part
+            elif isinstance(part, dict):
+                inner += part.values()
+        level = [part for part in inner if isinstance(part, list | dict)]
+        if not level:
+            return False
+    return True
 
 
 def _parse(line: bytes, name: str, number: int) -> dict[str, Any]:  # Any: JSON
@@ -224,6 +300,8 @@ def _parse(line: bytes, name: str, number: int) -> dict[str, Any]:  # Any: JSON
         _malformed(name, number, str(error) or type(error).__name__)
     if not isinstance(document, dict):
         _malformed(name, number, "not an object")
+    if line.count(b"[") + line.count(b"{") > MAX_EVENT_DEPTH and _is_too_deep(document):
+        _malformed(name, number, f"nested more than {MAX_EVENT_DEPTH} deep")
     return document
 
 

@@ -45,7 +45,9 @@ def assemble(
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
-        UsageError: a file of the reproduction has a name that a bundle keeps for itself.
+        UsageError: a file of the reproduction has a name that a bundle keeps for itself, or two keys of
+            what it did would become one.
+        BundleError, FormatError: no check would take it.
     """
     repeats = observation.repeats
     redactors: list[Redactor] = []

@@ -40,6 +40,9 @@ _TYPE_BLOB = struct.pack(">I", len(KEY_TYPE)) + KEY_TYPE.encode("ascii")
 _RAW_LENGTH = 32
 _FIELD_PRIME = 2**255 - 19
 
+_MAX_AROUND = 1024
+"""What an envelope holds beside its payload."""
+
 Passphrase = Callable[[str], bytes]
 """Asks for the passphrase of the key file that it is given the name of."""
 
