@@ -44,6 +44,15 @@ paused: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_paus
 """True while the recorder itself uses the SDK."""
 
 
+def _ignore() -> None:
+    return
+
+
+on_work: Callable[[], None] = _ignore
+"""Called where the SDK is at work for the script (`_WORK`)."""
+_WORK = frozenset({"run.started", "model.called", "tool.started", "run.ended", "state.decided", "state.serialised"})
+
+
 def label(letter: str, number: object) -> Dict[str, str]:
     """A name that the host numbers by first appearance."""
     return {"$label": "{}:{}".format(letter, number)}
@@ -131,6 +140,8 @@ class Journal:
         if innermost is not None:
             body["run"] = innermost
         body["kind"] = kind
+        if kind in _WORK:
+            on_work()
         with Held(), self._lock:
             lane = lane if lane is not None else self.lanes.current()
             self._count += 1

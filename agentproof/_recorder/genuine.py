@@ -390,3 +390,15 @@ def _literals(body: types.CodeType, stored: Dict[str, int]) -> Iterator[Tuple[st
         name, literal = body.co_names[match[2][0]], body.co_consts[match[1][0]]
         if isinstance(literal, _LITERALS) and stored.get(name) == 1:
             yield name, literal
+
+
+def attributes_set(code: types.CodeType) -> Set[str]:
+    """The attributes that a module's code sets, of whatever object."""
+    store = opcode.opmap["STORE_ATTR"]
+    found: Set[str] = set()
+    for each in _all(code):
+        written, names = each.co_code, each.co_names
+        for at in range(0, len(written), 2):
+            if written[at] == store:
+                found.update(names[index] for index in range(written[at + 1], len(names), 256))
+    return found

@@ -69,6 +69,8 @@ class Recording:
         importing.finder.when_loaded(plan.package, self._imported)
         sys.meta_path.insert(0, importing.finder)
         sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
+        with watching("conduct"):
+            conduct.begin(plan)
         audit.install(plan)
         processes.install(plan)
         processes.on_leave = self._leave
@@ -84,13 +86,15 @@ class Recording:
         plan = self._plan
         collector.rest(plan)
         with watching("conduct"):
-            conduct.before(plan.package)
+            conduct.imported(plan)
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
         self._summary.gaps += openai_agents.install(self._mode)
         with watching("bodies"):
             self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True
+        with watching("conduct"):
+            conduct.watch(plan)
         fields = {"module": module.__name__, "hooks": openai_agents.known_hooks()}
         self._journal.emit("sdk.imported", fields)
 
