@@ -27,6 +27,7 @@ from . import (
     probe,
     processes,
     pytests,
+    warned,
 )
 from .adapters import openai_agents
 from .events import open_journal, watching
@@ -71,6 +72,8 @@ class Recording:
         sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
         with watching("conduct"):
             conduct.begin(plan)
+        with watching("warnings"):
+            self._summary.gaps += warned.install(plan)
         audit.install(plan)
         processes.install(plan)
         processes.on_leave = self._leave
