@@ -76,10 +76,14 @@ def note(package: str) -> None:
     for name, module in modules(package):
         for place, owner in spaces(name, module):
             for key, member in list(vars(owner).items()):
-                for function in functions_of(member):
+                waiting = list(functions_of(member))
+                while waiting:
+                    function = patching.original_of(waiting.pop())
                     if id(function) not in seen:
                         seen.add(id(function))
                         _functions.append(_Function("{}.{}".format(place, key), function))
+                        behind = (function.__dict__.get("__wrapped__"), *map(_content, function.__closure__ or ()))
+                        waiting += [each for each in behind if isinstance(each, types.FunctionType)]
             if isinstance(owner, type):
                 _classes.append((place, owner, owner.__bases__, type(owner), dict(vars(owner))))
 

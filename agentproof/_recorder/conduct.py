@@ -40,7 +40,15 @@ def begin(plan: Plan) -> None:
 def imported(plan: Plan) -> None:
     """Note what the import made, and what stood around it."""
     before(plan.package)
-    surroundings.before(plan)
+    found = {each for name, module in baseline.modules(plan.package) for each in genuine.differences(name, module)}
+    _tell(found | surroundings.before(plan))
+
+
+def _tell(names: Set[str]) -> None:
+    """Note what was found, at once: a script may see to it that this process has no last word."""
+    if names - _during:
+        events.journal().note("conduct.found", {"changed": sorted(names - _during)})
+    _during.update(names)
 
 
 def before(package: str) -> None:
@@ -60,8 +68,7 @@ def test_run(node_id: str) -> None:
 def during(plan: Plan) -> None:
     """Note what differs now, though it may be put back before the end, as a test's patches are."""
     if _modules:
-        _during.update(_changed(plan.package))
-        _during.update(baseline.changed())
+        _tell({*_changed(plan.package), *baseline.changed()})
 
 
 def watch(plan: Plan) -> None:
@@ -82,7 +89,10 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     changed = _during | set(_changed(plan.package)) | set(baseline.changed())
     if _modules:
         for name, module in baseline.modules(plan.package):
-            changed.update(genuine.differences(name, module))
+            if name not in _modules:
+                changed.update(genuine.differences(name, module))
+        if events.has_strangers():
+            changed.add("the recorder's journal")
         changed.update(surroundings.after(plan))
     writes: List[Dict[str, Any]] = []
     reads: List[Dict[str, Any]] = []

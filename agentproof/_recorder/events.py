@@ -5,14 +5,19 @@ Rules:
 2. A field without a value is absent; a few fields hold a value that may be null (`_NULLABLE`).
 3. Every line is one `write` on a descriptor opened for appending, so a killed process loses nothing.
 4. A fault of the recorder is written as `recorder.failed`, once for each place it came from.
+5. Each line ends in a code (`mac`) of itself and the line before under the run's key, which no file holds once
+   the script runs: the host refuses a line that was not written here. A script that takes the key out of this
+   process's memory is not found out.
 """
 
 import contextlib
 import contextvars
 import fcntl
 import functools
+import hashlib
 import json
 import os
+import sys
 import threading
 import traceback
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, TypeVar
@@ -61,16 +66,21 @@ def label(letter: str, number: object) -> Dict[str, str]:
 class Journal:
     """Where the events of one process go."""
 
-    def __init__(self, directory: str, mode: str, process: str) -> None:
+    def __init__(self, directory: str, mode: str, process: str, seal: str = "") -> None:
         self.directory = directory
         self.mode = mode
         self.process = process
         self.lanes = Lanes(process)
         self._count = 0
+        self._notes = 0
         self._numbers: Dict[str, int] = {}
         self._lock = threading.RLock()
         self._failures: Dict[str, int] = {}
         self._silent = False
+        self._seal = bytes.fromhex(seal)
+        self._chain = process
+        self.strangers = False
+        """True once somebody else has called `emit`."""
         self._descriptor = self._open()
 
     @property
@@ -104,7 +114,10 @@ class Journal:
         """Go on under another mode (after the fork at the import) or as another process."""
         self.mode = mode
         if process is not None:
+            if self._seal and self.process == "0":
+                self._seal = bytes.fromhex(seal_of_children(self._seal.hex()))
             self.process = process
+            self._chain = process
             self._count = 0
             self.lanes.restart(process)
         self._lock = threading.RLock()
@@ -134,6 +147,8 @@ class Journal:
         """Write one event and return its name; None where this process is silent."""
         if self.is_silent:
             return None
+        if not patching.is_own(sys._getframe(1)):
+            self.strangers = True
         nullable = _NULLABLE.get(kind, ())
         body = {key: item for key, item in fields.items() if item is not None or key in nullable}
         innermost = run.get() if of_run is ... else of_run
@@ -149,8 +164,26 @@ class Journal:
             predecessors = self.lanes.happened(lane, name)
             predecessors += [other for other in after if other and other not in predecessors]
             head: Dict[str, Any] = {"n": name, "lane": self.lanes.name(lane), "after": predecessors}
-            self._write(json.dumps({**head, **body}, separators=(",", ":")) + "\n")
+            self._write(self.sealed({**head, **body}))
         return name
+
+    def note(self, kind: str, fields: Dict[str, Any]) -> None:
+        """Write a line that is no event: it happened in no lane, and nothing comes after it."""
+        if not self.is_silent:
+            with Held(), self._lock:
+                self._notes += 1
+                name = "{}:note-{}".format(self.process, self._notes)
+                self._write(self.sealed({"n": name, "kind": kind, **fields}))
+
+    def sealed(self, document: Dict[str, Any], *, last: bool = False) -> str:
+        """A line of JSON with its code, which the next one's rests on but for that of the last word."""
+        line = json.dumps(document, separators=(",", ":"))
+        if self._seal:
+            code = mac(self._seal, self._chain, line.encode("ascii"))
+            self._chain = self._chain if last else code
+            line = '{},"mac":"{}"}}'.format(line[:-1], code)
+        return line + "\n"
+
 
     def failed(self, part: str, error: BaseException) -> None:
         """Say that the recorder itself failed in `part`."""
@@ -188,6 +221,16 @@ class Journal:
                 os.close(earlier)
 
 
+def mac(seal: bytes, chain: str, line: bytes) -> str:
+    """The code of a line (or of the last word) after what `chain` stands for."""
+    return hashlib.blake2b(chain.encode("ascii") + b"\n" + line, key=seal, digest_size=16).hexdigest()
+
+
+def seal_of_children(seal: str) -> str:
+    """The key of all other processes of a run: what they are given may be read by the script."""
+    return hashlib.blake2b(b"children", key=bytes.fromhex(seal), digest_size=32).hexdigest()
+
+
 def raise_descriptor(low: int) -> int:
     """Move a descriptor to where no script looks."""
     try:
@@ -206,10 +249,10 @@ def _place(error: BaseException) -> str:
 _journal: Optional[Journal] = None
 
 
-def open_journal(directory: str, mode: str, process: str) -> Journal:
-    """Open the journal of this process."""
+def open_journal(directory: str, mode: str, process: str, seal: str = "") -> Journal:
+    """Open the journal of this process; `seal` is its key, 32 bytes in hexadecimal, or empty."""
     global _journal
-    _journal = Journal(directory, mode, process)
+    _journal = Journal(directory, mode, process, seal)
     patching.fault = _journal.failed
     return _journal
 
@@ -223,6 +266,11 @@ def journal() -> Journal:
     if _journal is None:
         raise RuntimeError("the recorder has no journal yet")
     return _journal
+
+
+def has_strangers() -> bool:
+    """Whether anybody but the recorder wrote to the journal by its own function."""
+    return _journal is not None and _journal.strangers
 
 
 def guarded(part: str) -> Callable[[Function], Function]:

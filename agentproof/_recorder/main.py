@@ -51,7 +51,7 @@ class Recording:
         self._mode = plan.modes[0]
         self._ended = False
         process = "0" if plan.child is None else str(plan.child["number"])
-        self._journal = open_journal(plan.control, self._mode, process)
+        self._journal = open_journal(plan.control, self._mode, process, plan.seal)
         self._summary = Summary(plan)
 
     def run(self) -> None:

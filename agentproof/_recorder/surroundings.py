@@ -49,23 +49,30 @@ def _named(arguments: Tuple[Any, ...]) -> None:
         _found.add("code made under the name {}".format(_short(name)))
 
 
-def before(plan: Plan) -> None:
-    """The SDK's import is done."""
+def before(plan: Plan) -> Set[str]:
+    """What is found at the end of the SDK's import."""
     _modules.update(baseline.modules(plan.package))
     _look(plan)
+    _found.update(_false_names())
+    return set(_found)
 
 
 def after(plan: Plan) -> List[str]:
     """What was found at the import, and is found now."""
     _look(plan)
-    for code in _codes:
-        if not genuine.is_genuine(code):
-            _found.add("code executed under the name {}".format(_short(code.co_filename)))
+    _found.update(_false_names())
     for name, module in _modules.items():
         if sys.modules.get(name) is not module:
             _found.add("sys.modules[{}]".format(name))
     _found.update(_exchanged(plan))
     return sorted(_found)
+
+
+def _false_names() -> Iterator[str]:
+    waiting, _codes[:] = list(_codes), []
+    for code in waiting:
+        if not genuine.is_genuine(code):
+            yield "code executed under the name {}".format(_short(code.co_filename))
 
 
 def _short(path: str) -> str:
