@@ -16,7 +16,7 @@ import functools
 import os
 import sys
 import types
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import baseline, events, genuine, patching, surroundings
 from .events import watching
@@ -24,6 +24,13 @@ from .plan import Plan
 
 _CONSTANTS = (str, int, float, bool, bytes, tuple, frozenset, type(None))
 _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
+
+def _nothing() -> List[str]:
+    return []
+
+
+written: Callable[[], List[str]] = _nothing
+"""Gives what the script wrote into the SDK's objects; set by the adapter."""
 
 _noted: Dict[Tuple[str, str], Any] = {}
 _modules: Set[str] = set()
@@ -91,6 +98,7 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
         for name, module in baseline.modules(plan.package):
             if name not in _modules:
                 changed.update(genuine.differences(name, module))
+        changed.update(written())
         if events.has_strangers():
             changed.add("the recorder's journal")
         changed.update(surroundings.after(plan))

@@ -20,7 +20,7 @@ import os
 import sys
 import threading
 import traceback
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 from . import patching
 from .interrupts import Held
@@ -56,6 +56,10 @@ def _ignore() -> None:
 on_work: Callable[[], None] = _ignore
 """Called where the SDK is at work for the script (`_WORK`)."""
 _WORK = frozenset({"run.started", "model.called", "tool.started", "run.ended", "state.decided", "state.serialised"})
+
+
+on_event: List[Callable[[str, Dict[str, Any]], None]] = []
+"""Called with each event's kind and fields once it is written."""
 
 
 def label(letter: str, number: object) -> Dict[str, str]:
@@ -165,6 +169,8 @@ class Journal:
             predecessors += [other for other in after if other and other not in predecessors]
             head: Dict[str, Any] = {"n": name, "lane": self.lanes.name(lane), "after": predecessors}
             self._write(self.sealed({**head, **body}))
+            for listener in on_event:
+                listener(kind, body)
         return name
 
     def note(self, kind: str, fields: Dict[str, Any]) -> None:
