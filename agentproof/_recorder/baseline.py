@@ -43,7 +43,7 @@ class _Function:
         keywords = now.__kwdefaults__
         if keywords is not self.keywords or (keywords is not None and not _same_items(keywords, self.given)):
             return True
-        for cell, before in zip(now.__closure__ or (), self.held):
+        for cell, before in zip(now.__closure__ or (), self.held, strict=False):
             content = _content(cell)
             if content is not before and any(
                 isinstance(each, types.FunctionType) for each in (content, before)
@@ -82,7 +82,10 @@ def note(package: str) -> None:
                     if id(function) not in seen:
                         seen.add(id(function))
                         _functions.append(_Function("{}.{}".format(place, key), function))
-                        behind = (function.__dict__.get("__wrapped__"), *map(_content, function.__closure__ or ()))
+                        behind = (
+                            function.__dict__.get("__wrapped__"),
+                            *map(_content, function.__closure__ or ()),
+                        )
                         waiting += [each for each in behind if isinstance(each, types.FunctionType)]
             if isinstance(owner, type):
                 _classes.append((place, owner, owner.__bases__, type(owner), dict(vars(owner))))
@@ -137,9 +140,8 @@ def changed() -> Iterator[str]:
             before, now = members.get(key, _ABSENT), held.get(key, _ABSENT)
             if before is now or own.get((id(cls), key), _ABSENT) is now or key.startswith(_LAZY):
                 continue
-            if _acts(before) or _acts(now):
-                yield "{}.{}".format(place, key)
-            elif isinstance(before, _PLAIN) and before != now and not _is_assigned(cls, key):
+            value = isinstance(before, _PLAIN) and before != now
+            if _acts(before) or _acts(now) or (value and not _is_assigned(cls, key)):
                 yield "{}.{}".format(place, key)
 
 
@@ -162,9 +164,7 @@ def watch(package: str) -> None:
     """From now on `glance` tells what is exchanged: the recorder's own hooks are in place."""
     _spaces.clear()
     for name, module in modules(package):
-        _spaces.extend(
-            (place, owner, tuple(vars(owner).values())) for place, owner in spaces(name, module)
-        )
+        _spaces.extend((place, owner, tuple(vars(owner).values())) for place, owner in spaces(name, module))
     _codes[:] = [function.function.__code__ for function in _functions]
 
 
@@ -187,5 +187,9 @@ def glance() -> bool:
             continue
         _spaces[index] = (place, owner, values)
         known = set(map(id, before))
-        found = found or any(id(each) not in known and _acts(each) for each in values) or len(values) < len(before)
+        found = (
+            found
+            or any(id(each) not in known and _acts(each) for each in values)
+            or len(values) < len(before)
+        )
     return found

@@ -25,6 +25,7 @@ from .plan import Plan
 _CONSTANTS = (str, int, float, bool, bytes, tuple, frozenset, type(None))
 _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
 
+
 def _nothing() -> List[str]:
     return []
 
@@ -47,7 +48,9 @@ def begin(plan: Plan) -> None:
 def imported(plan: Plan) -> None:
     """Note what the import made, and what stood around it."""
     before(plan.package)
-    found = {each for name, module in baseline.modules(plan.package) for each in genuine.differences(name, module)}
+    found = {
+        each for name, module in baseline.modules(plan.package) for each in genuine.differences(name, module)
+    }
     _tell(found | surroundings.before(plan))
 
 

@@ -5,9 +5,9 @@ Rules:
 2. A field without a value is absent; a few fields hold a value that may be null (`_NULLABLE`).
 3. Every line is one `write` on a descriptor opened for appending, so a killed process loses nothing.
 4. A fault of the recorder is written as `recorder.failed`, once for each place it came from.
-5. Each line ends in a code (`mac`) of itself and the line before under the run's key, which no file holds once
-   the script runs: the host refuses a line that was not written here. A script that takes the key out of this
-   process's memory is not found out.
+5. Each line ends in a code (`mac`) of itself and the line before under the run's key, which no file holds
+   once the script runs: the host refuses a line that was not written here. A script that takes the key out
+   of this process's memory is not found out.
 """
 
 import contextlib
@@ -55,7 +55,9 @@ def _ignore() -> None:
 
 on_work: Callable[[], None] = _ignore
 """Called where the SDK is at work for the script (`_WORK`)."""
-_WORK = frozenset({"run.started", "model.called", "tool.started", "run.ended", "state.decided", "state.serialised"})
+_WORK = frozenset(
+    {"run.started", "model.called", "tool.started", "run.ended", "state.decided", "state.serialised"}
+)
 
 
 on_event: List[Callable[[str, Dict[str, Any]], None]] = []
@@ -189,7 +191,6 @@ class Journal:
             self._chain = self._chain if last else code
             line = '{},"mac":"{}"}}'.format(line[:-1], code)
         return line + "\n"
-
 
     def failed(self, part: str, error: BaseException) -> None:
         """Say that the recorder itself failed in `part`."""

@@ -144,7 +144,7 @@ def same(one: types.CodeType, other: types.CodeType) -> bool:
         same(mine, its)
         if isinstance(mine, types.CodeType) and isinstance(its, types.CodeType)
         else type(mine) is type(its) and mine == its
-        for mine, its in zip(one.co_consts, other.co_consts)
+        for mine, its in zip(one.co_consts, other.co_consts, strict=True)
     )
 
 

@@ -19,7 +19,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 from . import audit, baseline, genuine, patching
 from .plan import Plan
 
-_PROVIDERS = ("openai", "httpx", "httpx2", "httpcore", "litellm", "any_llm", "requests", "aiohttp", "websockets")
+_PROVIDERS = (
+    "openai",
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "litellm",
+    "any_llm",
+    "requests",
+    "aiohttp",
+    "websockets",
+)
 _MOST_CODES = 10_000
 
 _found: Set[str] = set()
@@ -93,11 +103,19 @@ def _look(plan: Plan) -> None:
 def _is_of(item: Any, root: str) -> bool:
     """Whether an object's code is not an installed file's."""
     kind = item if isinstance(item, type) else type(item)
-    candidates = [item, getattr(item, "__func__", None), *(vars(base).get(name) for base in kind.__mro__ for name in vars(base))]
+    candidates = [
+        item,
+        getattr(item, "__func__", None),
+        *(vars(base).get(name) for base in kind.__mro__ for name in vars(base)),
+    ]
     for each in candidates:
         for function in baseline.functions_of(each):
             path = function.__code__.co_filename
-            if not (genuine.is_installed(path) and not path.startswith(root) or patching.is_own_code(function.__code__)):
+            if not (
+                genuine.is_installed(path)
+                and not path.startswith(root)
+                or patching.is_own_code(function.__code__)
+            ):
                 return True
     return False
 
@@ -123,7 +141,9 @@ def _in_place_of_others(plan: Plan, root: str) -> Iterator[str]:
         elif os.path.realpath(path).startswith(os.path.realpath(root)) and (
             _is_installed_name(plan, top) or (top in library and _is_used(module))
         ):
-            yield "{} (shadowed by {})".format(name, os.path.relpath(os.path.realpath(path), os.path.realpath(root)))
+            yield "{} (shadowed by {})".format(
+                name, os.path.relpath(os.path.realpath(path), os.path.realpath(root))
+            )
 
 
 def _is_made_by_hand(module: Any) -> bool:
@@ -143,7 +163,11 @@ def _is_used(module: Any) -> bool:
         if not isinstance(path, str) or not genuine.is_installed(path) or other is module:
             continue
         for item in list(vars(other).values()):
-            if item is module or getattr(item, "__module__", None) == name and isinstance(item, (type, types.FunctionType)):
+            if (
+                item is module
+                or getattr(item, "__module__", None) == name
+                and isinstance(item, (type, types.FunctionType))
+            ):
                 return True
     return False
 
@@ -154,9 +178,20 @@ def _exchanged(plan: Plan) -> Iterator[str]:
     seen: Set[int] = set()
     waiting: List[Tuple[str, Any]] = []
     for _, module in baseline.modules(plan.package):
-        waiting += [(getattr(item, "__name__", "?"), item) for item in list(vars(module).values())
-                    if isinstance(item, (types.ModuleType, type))]
-    for name in ("asyncio.tasks", "asyncio.events", "asyncio.base_events", "inspect", "json", "copy", "contextvars"):
+        waiting += [
+            (getattr(item, "__name__", "?"), item)
+            for item in list(vars(module).values())
+            if isinstance(item, (types.ModuleType, type))
+        ]
+    for name in (
+        "asyncio.tasks",
+        "asyncio.events",
+        "asyncio.base_events",
+        "inspect",
+        "json",
+        "copy",
+        "contextvars",
+    ):
         if name in sys.modules:
             waiting.append((name, sys.modules[name]))
     while waiting:
@@ -172,13 +207,24 @@ def _exchanged(plan: Plan) -> Iterator[str]:
             continue
         own = {(id(place), key): new for place, key, new in patching.replaced}
         for key, member in list(vars(owner).items()):
-            if isinstance(owner, types.ModuleType) and isinstance(member, type) and member.__module__ == origin:
+            if (
+                isinstance(owner, types.ModuleType)
+                and isinstance(member, type)
+                and member.__module__ == origin
+            ):
                 waiting.append(("{}.{}".format(name, key), member))
             if own.get((id(owner), key)) is member:
                 continue
             for function in baseline.functions_of(member):
-                if function.__code__.co_filename.startswith(root) and not genuine.is_installed(function.__code__.co_filename):
-                    yield "{}.{}".format(name if isinstance(owner, types.ModuleType) else "{}.{}".format(origin, owner.__qualname__), key)
+                if function.__code__.co_filename.startswith(root) and not genuine.is_installed(
+                    function.__code__.co_filename
+                ):
+                    yield "{}.{}".format(
+                        name
+                        if isinstance(owner, types.ModuleType)
+                        else "{}.{}".format(origin, owner.__qualname__),
+                        key,
+                    )
 
 
 def _is_installed_module(name: str) -> bool:

@@ -123,7 +123,11 @@ def read_mode(
     ended = found is not None and died is None
     chain = Chain(seal, 0)
     lines = tuple(_events(control, mode, whole=ended, seal=seal, main=chain))
-    end = None if found is None else _read_end(found, f"{mode}.end.json", paths, chain if ended else Chain("", 0))
+    end = (
+        None
+        if found is None
+        else _read_end(found, f"{mode}.end.json", paths, chain if ended else Chain("", 0))
+    )
     notes = {name for line in lines if line["kind"] == _NOTE for name in _changed(line)}
     events = tuple(line for line in lines if line["kind"] != _NOTE)
     last = end or _End()

@@ -317,7 +317,9 @@ def _(event: ModelOffered) -> str:
 
 @_say.register
 def _(event: WarningRaised) -> str:
-    return f"Python warns: coroutine {event.coroutine} was never awaited, dropped at {event.file}:{event.line}"
+    return (
+        f"Python warns: coroutine {event.coroutine} was never awaited, dropped at {event.file}:{event.line}"
+    )
 
 
 @_say.register

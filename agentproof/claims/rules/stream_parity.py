@@ -124,7 +124,10 @@ def _asked(call: ModelCalled) -> bytes:
 
 def _said(item: Item) -> list[Any]:  # Any: values
     """What an item says, whatever form it has."""
-    return [list(key_of(item)), *(item.get(name) for name in ("name", "arguments", "input", "action", "output"))]
+    return [
+        list(key_of(item)),
+        *(item.get(name) for name in ("name", "arguments", "input", "action", "output")),
+    ]
 
 
 def _answer(event: Event) -> Any:  # Any: values

@@ -8,7 +8,20 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
 from ...events import journal, watching
-from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch, writes
+from . import (
+    facts,
+    guardrails,
+    hooks,
+    models,
+    runs,
+    sessions,
+    states,
+    streams,
+    tool_bodies,
+    tracing,
+    watch,
+    writes,
+)
 
 _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("hooks",), hooks.install),

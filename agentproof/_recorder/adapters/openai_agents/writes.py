@@ -3,10 +3,10 @@
 1. Outside of all runs the script has its turn. When it begins (a run has ended, an operation on a state is
    done) and each time it ends (code of the SDK begins), what the watched objects hold is compared: no code of
    the SDK ran in between, so what differs was written by the script's own frames.
-2. That the SDK begins is told by a profile function, which is there only during such a turn, and only where the
-   script has none of its own.
-3. The script's own objects are left out: its context, what it gave as input, what its tools and guardrails gave,
-   and what it shares with the SDK inside of a document (`to_json`, `from_json`).
+2. That the SDK begins is told by a profile function, which is there only during such a turn, and only where
+   the script has none of its own.
+3. The script's own objects are left out: its context, what it gave as input, what its tools and guardrails
+   gave, and what it shares with the SDK inside of a document (`to_json`, `from_json`).
 4. Inside of runs nobody is told apart in this way; there the source alone is read (`conduct`).
 """
 
@@ -20,7 +20,13 @@ from . import facts, watch
 
 _UNFOLDED = (
     *("agents.items", "agents.usage", "agents.result", "agents.run_state", "agents.run_context"),
-    *("agents.tool_context", "agents.run_internal", "agents._run_impl", "agents.guardrail", "agents.model_settings"),
+    *(
+        "agents.tool_context",
+        "agents.run_internal",
+        "agents._run_impl",
+        "agents.guardrail",
+        "agents.model_settings",
+    ),
     *("agents.tool_guardrails", "openai.types"),
 )
 """Where the classes live whose objects the SDK makes and keeps."""
@@ -131,7 +137,10 @@ def _compare(frame: Any) -> None:
         if before is None or before.kind is not held.kind or before.content == held.content:
             continue
         if not (held.is_inside and _is_shared(held.item)):
-            found.update("{}, written by the script before {}".format(each, _place(frame)) for each in held.differing(before))
+            found.update(
+                "{}, written by the script before {}".format(each, _place(frame))
+                for each in held.differing(before)
+            )
     _keep(now)
     fresh = found - _told
     if fresh:
