@@ -6,9 +6,10 @@
 3. What lies behind a name is compared with the SDK's files too, also in modules that were imported later
    (`genuine`), the insides of functions and classes with what the import made (`baseline`), and what stands
    around the SDK is looked at (`surroundings`). While the SDK works a glance finds what is put back later.
-4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports and
-   texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that name and the file does
-   not define it itself. In files of tests, those tests are left out that were not run.
+4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports, keys of
+   `vars(x)` and `x.__dict__`, and texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that
+   name and the file does not define it itself. In files of tests, those tests are left out that were not
+   run.
 """
 
 import ast
@@ -57,7 +58,7 @@ def imported(plan: Plan) -> None:
 def _tell(names: Set[str]) -> None:
     """Note what was found, at once: a script may see to it that this process has no last word."""
     if names - _during:
-        events.journal().note("conduct.found", {"changed": sorted(names - _during)})
+        events.note("conduct.found", {"changed": sorted(names - _during)})
     _during.update(names)
 
 
@@ -244,6 +245,10 @@ def _private_uses(path: str, package: str, tests: Optional[str]) -> List[Tuple[s
             found.append((node.attr, node.lineno, not isinstance(node.ctx, ast.Load)))
         elif isinstance(node, ast.Call):
             found += _named_in_call(node, defined)
+        elif isinstance(node, ast.Subscript) and _is_dictionary(node.value):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if isinstance(key, str) and _is_private(key) and key not in defined:
+                found.append((key, node.lineno, not isinstance(node.ctx, ast.Load)))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
             parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
             found += [(part, node.lineno, False) for part in parts if _is_private(part)]
@@ -272,15 +277,36 @@ def _leave_out_tests(scope: Any, name: str) -> None:
 
 
 def _named_in_call(node: ast.Call, defined: Set[str]) -> List[Tuple[str, int, bool]]:
-    """`getattr(x, "_y")`, `setattr(x, "_y", …)` and their like."""
+    """`getattr(x, "_y")`, `setattr(x, "_y", …)`, `object.__setattr__(x, "_y", …)`, `vars(x).update(_y=…)`."""
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    if name not in ("getattr", "setattr", "delattr", "object") or len(node.args) < 2:
-        return []
-    given = node.args[1]
-    text = given.value if isinstance(given, ast.Constant) else None
-    if isinstance(text, str) and _is_private(text) and text not in defined:
-        return [(text, node.lineno, name != "getattr")]
-    return []
+    names: List[str] = []
+    if name in _BY_NAME:
+        names = [
+            each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+    elif name in _OF_DICTIONARIES and _is_dictionary(getattr(node.func, "value", None)):
+        keys = [key for each in node.args if isinstance(each, ast.Dict) for key in each.keys]
+        constants = [each for each in (*keys, *node.args) if isinstance(each, ast.Constant)]
+        names = [each.value for each in constants if isinstance(each.value, str)]
+        names += [each.arg for each in node.keywords if each.arg is not None]
+    return [
+        (text, node.lineno, name not in ("getattr", "get"))
+        for text in names
+        if _is_private(text) and text not in defined
+    ]
+
+
+_BY_NAME = frozenset(
+    {"getattr", "setattr", "delattr", "object", "__setattr__", "__delattr__", "setitem", "delitem"}
+)
+_OF_DICTIONARIES = frozenset({"update", "setdefault", "pop", "get", "__setitem__", "__delitem__", "__ior__"})
+
+
+def _is_dictionary(node: Any) -> bool:
+    """True for `vars(x)` and `x.__dict__`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "vars" and len(node.args) == 1
+    return isinstance(node, ast.Attribute) and node.attr == "__dict__"
 
 
 def _defined(tree: ast.AST) -> Set[str]:

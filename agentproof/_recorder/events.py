@@ -275,6 +275,12 @@ def journal() -> Journal:
     return _journal
 
 
+def note(kind: str, fields: Dict[str, Any]) -> None:
+    """Write a line that is no event, where there is a journal (`Journal.note`)."""
+    if _journal is not None:
+        _journal.note(kind, fields)
+
+
 def has_strangers() -> bool:
     """Whether anybody but the recorder wrote to the journal by its own function."""
     return _journal is not None and _journal.strangers

@@ -157,10 +157,12 @@ def _parts(code: types.CodeType) -> Tuple[Any, ...]:
 
 
 def differences(name: str, module: types.ModuleType) -> Iterator[str]:
-    """The names of this module of the SDK, with their paths inside of it, that are not what its file makes."""
+    """The names of this module of the SDK, and inside of it, that are not what its file makes."""
     path = getattr(module, "__file__", None)
     code = of_file(path) if isinstance(path, str) else None
     if code is None:
+        if not isinstance(path, str) and hasattr(module, "__path__"):
+            return  # a namespace package, which has no code
         yield name
         return
     own = {(id(owner), key): new for owner, key, new in patching.replaced}
@@ -224,7 +226,7 @@ def _of_space(
                 yield "{}.{}".format(place, key)
         elif key in assigned or _leads_to(member, codes):
             continue
-        # Under `if TYPE_CHECKING` a class may declare what is made for it, and a module what it has otherwise.
+        # Under `if TYPE_CHECKING` a class may declare what is made for it.
         elif not (_is_other(key, stored, made) and _is_allowed(place, key, member, made)):
             yield "{}.{}".format(place, key)
     for key, member in held.items():
@@ -234,9 +236,10 @@ def _of_space(
             yield "{}.{}".format(place, key)
     for key, literal in _literals(body, stored) if body is not None else ():
         member = held.get(_mangled(key, owner), _ABSENT)
-        if type(member) in _LITERALS and key not in assigned and not key.startswith("__"):
-            if type(member) is not type(literal) or member != literal:
-                yield "{}.{}".format(place, key)
+        if type(member) not in _LITERALS or key in assigned or key.startswith("__"):
+            continue
+        if type(member) is not type(literal) or member != literal:
+            yield "{}.{}".format(place, key)
 
 
 _ABSENT = object()
@@ -262,7 +265,7 @@ def _stored(body: Optional[types.CodeType]) -> Dict[str, int]:
     high = 0
     for at in range(0, len(written), 2):
         operation, low = written[at], written[at + 1]
-        if operation == store or operation == delete:
+        if operation in (store, delete):
             name = ("" if operation == store else "del ") + names[high << 8 | low]
             found[name] = found.get(name, 0) + 1
         high = high << 8 | low if operation == extended else 0
@@ -272,7 +275,8 @@ def _stored(body: Optional[types.CodeType]) -> Dict[str, int]:
 def _leads_to(member: Any, codes: Codes) -> bool:
     """Whether a name leads to one of these codes, and to nothing of the reproduction's on the way."""
     found = False
-    waiting, seen = [member], set()
+    waiting: List[Any] = [member]
+    seen: Set[int] = set()
     while waiting and len(seen) < _MOST:
         one = waiting.pop()
         if id(one) in seen:
@@ -350,10 +354,8 @@ def _is_allowed(place: str, key: str, member: Any, made: bool) -> bool:
     if made or key.startswith("__") or not hasattr(builtins, key):
         return True
     # The SDK finds it before the builtin of that name.
-    return (
-        member is getattr(builtins, key)
-        or isinstance(member, types.ModuleType)
-        and member.__name__ == "{}.{}".format(place, key)
+    return member is getattr(builtins, key) or (
+        isinstance(member, types.ModuleType) and member.__name__ == "{}.{}".format(place, key)
     )
 
 

@@ -1,7 +1,7 @@
 """Coroutines that were dropped and never awaited, where that happens (standard library only).
 
-1. Python warns by a function of `warnings`, which it calls for a coroutine that goes away. That function stays
-   what it is; only the `warn` that it finds is one that looks at the code which was interrupted first.
+1. Python warns by a function of `warnings`, which it calls for a coroutine that goes away. That function
+   stays what it is; only the `warn` that it finds is one that looks at the code which was interrupted first.
 2. Told is what goes away by itself: not where the garbage collector comes across it, and not where somebody
    calls that function with a coroutine that is still held.
 3. The code is the SDK's only where the SDK's file holds it, whatever name it has.

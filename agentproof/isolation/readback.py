@@ -198,7 +198,7 @@ def _require_last_words(control: Path, mode: Mode, events: Iterable[Mapping[str,
         if event["kind"] == "process.ended" and process.isdigit() and not os.path.lexists(control / name):
             raise RecorderError(
                 f"{name} is missing: process {process} told of its end, its last word was taken away",
-                hint="the script may have removed it from the recorder's directory; otherwise this is our bug",
+                hint="the script may have removed it; otherwise this is our bug",
             )
 
 

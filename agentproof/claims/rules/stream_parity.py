@@ -3,11 +3,11 @@
 Rule: the top-level runs of both modes are compared in their order, where one was plain and the other
 streamed and both were given the same: how they ended, tools with arguments and outputs, handoffs,
 interruptions, final output, last agent, guardrail lists, new items, what the models were told, and the
-session afterwards. The comparison stops at the first run that differs, or that was given something
-else, or in which a model that was asked the same answered something else: that is the model's doing. Left out: usage, generated ids, timing, cancelled runs and streams that the consumer left, runs
-that share a session at the same time, runs that were given the same as others at the same time, and after
-an input guardrail's tripwire what the model was asked (a race). It says that the modes differ, not which
-of them is wrong.
+session afterwards. The comparison stops at the first run that differs, or that was given something else, or
+in which a model that was asked the same answered something else: that is the model's doing. Left out:
+usage, generated ids, timing, cancelled runs and streams that the consumer left, runs that share a session
+at the same time, runs that were given the same as others at the same time, and after an input guardrail's
+tripwire what the model was asked (a race). It says that the modes differ, not which of them is wrong.
 
 Sites: pairs of runs that were compared.
 

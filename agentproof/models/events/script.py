@@ -73,7 +73,7 @@ class WarningRaised(Event):
     line: Count
     module: Text | None = None
     raised_in: RaisedIn
-    """`sdk` where that code is in the file of the SDK's that it names; `own` where it is the reproduction's."""
+    """`sdk` where the file of the SDK's that this code names holds it; `own` where it is the script's."""
     coroutine: Text | None = None
     """The qualified name of the coroutine function."""
 

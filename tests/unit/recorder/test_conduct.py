@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof._recorder import conduct
+from agentproof._recorder import baseline, conduct, genuine, surroundings
 from agentproof._recorder.plan import Plan
 
 SDK = """
@@ -36,6 +36,14 @@ def helper():
 """
 
 
+_HELD = {
+    baseline: ("_functions", "_classes", "_spaces", "_codes"),
+    genuine: ("_bytecode", "_codes", "_places", "_site", "_package", "_installed"),
+    surroundings: ("_found", "_codes", "_modules"),
+}
+"""What these modules keep of one process."""
+
+
 @pytest.fixture
 def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     path = tmp_path / "site" / "tinysdk.py"
@@ -49,6 +57,10 @@ def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     monkeypatch.setattr(conduct, "_modules", set())
     monkeypatch.setattr(conduct, "_during", set())
     monkeypatch.setattr(conduct, "_tests_run", set())
+    for holder, names in _HELD.items():
+        for name in names:
+            monkeypatch.setattr(holder, name, type(getattr(holder, name))())
+    genuine.hold(plan_of(tmp_path))
     conduct.before("tinysdk")
     return module
 

@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any, Dict, List, Set, Tuple
 
-from ... import conduct, events, genuine
+from ... import conduct, events, genuine, patching
 from . import facts, watch
 
 _UNFOLDED = (
@@ -145,7 +145,7 @@ def _compare(frame: Any) -> None:
     fresh = found - _told
     if fresh:
         _told.update(fresh)
-        events.journal().note("conduct.found", {"changed": sorted(fresh)})
+        events.note("conduct.found", {"changed": sorted(fresh)})
 
 
 def _keep(now: Dict[int, "_Held"]) -> None:
@@ -163,7 +163,7 @@ def written() -> List[str]:
 def _place(frame: Any) -> str:
     while frame is not None:
         path = frame.f_code.co_filename
-        if not genuine.is_installed(path) and not path.startswith("<") and not events.patching.is_own(frame):
+        if not genuine.is_installed(path) and not path.startswith("<") and not patching.is_own(frame):
             return "{}:{}".format(path.rpartition("/")[2], frame.f_lineno)
         frame = frame.f_back
     return "its end"
