@@ -14,7 +14,6 @@ from ..bundle.store import MANIFEST, ZIP_SUFFIX, find_bundles, read_bundle, shel
 from ..diff.rows import target_name
 from ..errors import BundleError, UsageError
 from ..models.events import StateRestored
-from ..models.manifest import Manifest
 from ..models.report import BundleStatus
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
@@ -60,7 +59,7 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         raise UsageError(f"{path}: no such file or directory")
     if path.is_dir() or path.name.endswith(ZIP_SUFFIX):
         bundle = read_bundle(path)
-        files = Manifest.from_bytes(bundle.manifest).reproduction.files
+        files = bundle.document.reproduction.files
         carried = {f"{path}/{name}": bundle.members[name] for name in files if _MARK in bundle.members[name]}
     else:
         data = path.read_bytes()
