@@ -314,7 +314,7 @@ def test_a_glance_tells_what_is_put_back_later(sdk: types.ModuleType) -> None:
     sdk.Runner.run = yes
     assert baseline.glance()
     sdk.Runner.run = kept
-    sdk._client = object()  # the SDK's own setting
+    sdk.__dict__["_client"] = object()  # the SDK's own setting
     baseline.glance()
     assert not baseline.glance()
 
