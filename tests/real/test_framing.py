@@ -75,9 +75,9 @@ def test_what_the_script_did_to_the_sdk_is_named(name: str, tmp_path: Path) -> N
     done = _record(name, tmp_path)
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
-    assert report["verdict"]["verdict"] == "inconclusive"
+    assert report["verdict"]["status"] == "inconclusive"
     assert "sdk_changed" in report["verdict"]["reasons"]
-    assert any(FOUND[name] in changed for changed in report["conduct"]["changed"])
+    assert any(FOUND[name] in changed for changed in report["stated"]["conduct"]["changed"])
 
 
 @pytest.mark.parametrize("name", _cases(REFUSED))
@@ -102,7 +102,7 @@ def test_a_module_that_shadows_a_dependency_is_named(tmp_path: Path) -> None:
     done = agentproof("record", place / "reproduction.py", "--json", "--output", tmp_path / "b.zip")
     report = json.loads(done.stdout)
     assert report["verdict"]["reasons"] == ["sdk_changed"]
-    assert report["conduct"]["changed"] == ["griffe (shadowed by griffe.py)"]
+    assert report["stated"]["conduct"]["changed"] == ["griffe (shadowed by griffe.py)"]
 
 
 def test_each_script_is_played() -> None:
