@@ -158,7 +158,9 @@ class Conduct(Wire):
     """What the script did to the SDK itself."""
 
     changed: tuple[Text, ...] = ()
-    """SDK functions, methods, classes and module globals that were not at the end what the import made."""
+    """What of the SDK is not what its files or its import make, by name: functions, methods, classes, module
+    globals; import hooks, modules in the place of others, code under the SDK's file names; attributes of
+    results and states that the script wrote."""
     private_writes: tuple[SourceLine, ...] = ()
     private_reads: tuple[SourceLine, ...] = ()
     allowed: bool = False

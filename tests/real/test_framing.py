@@ -4,13 +4,14 @@ The table is docs/security/framing.md.
 Each goes the whole way, `agentproof record` in its sandbox. A few are played always, the rest is slow.
 """
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentproof.bundle.store import read_bundle
+from agentproof.models.manifest import Manifest
 from tests.real.test_first_light import agentproof
 
 pytestmark = pytest.mark.real
@@ -67,17 +68,20 @@ def _record(name: str, tmp_path: Path) -> Any:  # Any: a finished process
     # Nothing else lies beside the script, so that nothing else goes into the bundle.
     for file in ("scripted.py", f"{name}.py"):
         shutil.copy(SCRIPTS / file, tmp_path)
-    return agentproof("record", tmp_path / f"{name}.py", "--json", "--output", tmp_path / "b.zip")
+    return agentproof("record", tmp_path / f"{name}.py", "--output", tmp_path / "b.zip")
+
+
+def _manifest(tmp_path: Path) -> Manifest:
+    return Manifest.from_bytes(read_bundle(tmp_path / "b.zip").manifest)
 
 
 @pytest.mark.parametrize("name", _cases(FOUND))
 def test_what_the_script_did_to_the_sdk_is_named(name: str, tmp_path: Path) -> None:
     done = _record(name, tmp_path)
     assert done.returncode == 1, done.stderr
-    report = json.loads(done.stdout)
-    assert report["verdict"]["status"] == "inconclusive"
-    assert "sdk_changed" in report["verdict"]["reasons"]
-    assert any(FOUND[name] in changed for changed in report["stated"]["conduct"]["changed"])
+    manifest = _manifest(tmp_path)
+    assert (manifest.judgement.verdict, manifest.judgement.reasons) == ("inconclusive", ("sdk_changed",))
+    assert any(FOUND[name] in changed for changed in manifest.conduct.changed)
 
 
 @pytest.mark.parametrize("name", _cases(REFUSED))
@@ -91,18 +95,21 @@ def test_events_that_the_recorder_did_not_write_are_an_error(name: str, tmp_path
 @pytest.mark.parametrize("name", _cases(INNOCENT))
 def test_what_is_no_evidence_violates_nothing(name: str, tmp_path: Path) -> None:
     done = _record(name, tmp_path)
-    report = json.loads(done.stdout)
-    assert [claim["id"] for claim in report["verdict"]["claims"] if claim["status"] == "violated"] == []
+    assert done.returncode in (0, 1), done.stderr
+    manifest = _manifest(tmp_path)
+    assert [claim.id for claim in manifest.judgement.claims if claim.status == "violated"] == []
+    assert manifest.conduct.changed == ()
 
 
 @pytest.mark.slow
 def test_a_module_that_shadows_a_dependency_is_named(tmp_path: Path) -> None:
     place = shutil.copytree(SCRIPTS / "dependency_shadowed", tmp_path / "place")
     shutil.copy(SCRIPTS / "scripted.py", place)
-    done = agentproof("record", place / "reproduction.py", "--json", "--output", tmp_path / "b.zip")
-    report = json.loads(done.stdout)
-    assert report["verdict"]["reasons"] == ["sdk_changed"]
-    assert report["stated"]["conduct"]["changed"] == ["griffe (shadowed by griffe.py)"]
+    done = agentproof("record", place / "reproduction.py", "--output", tmp_path / "b.zip")
+    assert done.returncode == 1, done.stderr
+    manifest = _manifest(tmp_path)
+    assert manifest.judgement.reasons == ("sdk_changed",)
+    assert manifest.conduct.changed == ("griffe (shadowed by griffe.py)",)
 
 
 def test_each_script_is_played() -> None:
