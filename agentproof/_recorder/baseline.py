@@ -65,8 +65,7 @@ def _same_items(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
 
 _functions: List[_Function] = []
 _classes: List[Tuple[str, type, Tuple[type, ...], type, Dict[str, Any]]] = []
-_spaces: List[Tuple[str, Any, Tuple[Any, ...]]] = []
-_codes: List[types.CodeType] = []
+_spaces: List[Tuple[Any, Tuple[Any, ...]]] = []
 _glances = 0
 
 
@@ -164,8 +163,15 @@ def watch(package: str) -> None:
     """From now on `glance` tells what is exchanged: the recorder's own hooks are in place."""
     _spaces.clear()
     for name, module in modules(package):
-        _spaces.extend((place, owner, tuple(vars(owner).values())) for place, owner in spaces(name, module))
-    _codes[:] = [function.function.__code__ for function in _functions]
+        _spaces.extend((vars(owner), tuple(vars(owner).values())) for _, owner in spaces(name, module))
+    _watched[:] = [function.function for function in _functions]
+    _insides[:] = map(_INSIDE, _watched)
+
+
+_INSIDE = operator.attrgetter("__code__")
+_OUTSIDE = operator.attrgetter("__defaults__")
+_watched: List[types.FunctionType] = []
+_insides: List[types.CodeType] = []
 
 
 def glance() -> bool:
@@ -175,21 +181,17 @@ def glance() -> bool:
     if _glances > _MOST_GLANCES or not _spaces:
         return False
     found = False
-    codes = [function.function.__code__ for function in _functions]
-    if not all(map(operator.is_, codes, _codes)):
+    if not all(map(operator.is_, map(_INSIDE, _watched), _insides)):
         found = True
-        _codes[:] = codes
-    if any(function.function.__defaults__ is not function.defaults for function in _functions):
+        _insides[:] = map(_INSIDE, _watched)
+    if not all(map(operator.is_, map(_OUTSIDE, _watched), (each.defaults for each in _functions))):
         found = True
-    for index, (place, owner, before) in enumerate(_spaces):
-        values = tuple(vars(owner).values())
+    for index, (space, before) in enumerate(_spaces):
+        values = tuple(space.values())
         if len(values) == len(before) and all(map(operator.is_, values, before)):
             continue
-        _spaces[index] = (place, owner, values)
+        _spaces[index] = (space, values)
         known = set(map(id, before))
-        found = (
-            found
-            or any(id(each) not in known and _acts(each) for each in values)
-            or len(values) < len(before)
-        )
+        fewer = len(values) < len(before)
+        found = found or fewer or any(id(each) not in known and _acts(each) for each in values)
     return found

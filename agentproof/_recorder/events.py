@@ -286,13 +286,29 @@ def has_strangers() -> bool:
     return _journal is not None and _journal.strangers
 
 
+at_work: List[Callable[[bool], None]] = []
+"""Called with True where the recorder begins to work on the script's time, and with False at its end."""
+
+
+class _Work:
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        for each in at_work:
+            each(True)
+
+    def __exit__(self, *_: object) -> None:
+        for each in at_work:
+            each(False)
+
+
 def guarded(part: str) -> Callable[[Function], Function]:
     """Turn a fault of the recorder's own in the decorated function into an event."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with Held():
+            with Held(), _Work():
                 try:
                     return function(*args, **kwargs)
                 except Exception as error:
@@ -307,7 +323,7 @@ def guarded(part: str) -> Callable[[Function], Function]:
 @contextlib.contextmanager
 def watching(part: str) -> Iterator[None]:
     """The same as `guarded` for a block."""
-    with Held():
+    with Held(), _Work():
         try:
             yield
         except Exception as error:

@@ -57,14 +57,16 @@ _places: Dict[str, Dict[Tuple[str, int], Codes]] = {}
 _site = ""
 _package = ""
 _installed: Tuple[str, ...] = ()
+_sdk: Tuple[str, ...] = ()
 
 
 def hold(plan: Plan) -> None:
     """Read the bytecode of the SDK's files; to be called before the script begins."""
-    global _site, _package, _installed
+    global _site, _package, _installed, _sdk
     _site = os.path.join(os.path.realpath(plan.site_packages), "")
     _package = plan.package
     _installed = (_site, os.path.join(sys.prefix, ""), os.path.join(sys.base_prefix, ""), "<frozen ")
+    _sdk = (os.path.join(_site, _package, ""), os.path.join(_site, _package + ".py"))
     if not sys.pycache_prefix:
         return
     top = os.path.join(_site, plan.package)
@@ -85,9 +87,7 @@ def is_installed(path: str) -> bool:
 
 def is_sdk_file(path: str) -> bool:
     """True for a path below the SDK's own package."""
-    return bool(_site) and path.startswith(
-        (os.path.join(_site, _package, ""), os.path.join(_site, _package + ".py"))
-    )
+    return bool(_sdk) and path.startswith(_sdk)
 
 
 def of_file(path: str) -> Optional[types.CodeType]:

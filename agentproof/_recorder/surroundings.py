@@ -84,7 +84,8 @@ def _look(plan: Plan) -> None:
         _found.add("builtins.__import__")
     waiting, _codes[:] = list(_codes), []
     for code in waiting:
-        if not genuine.is_genuine(code):
+        whole = genuine.of_file(code.co_filename)
+        if not (whole is not None and genuine.same(code, whole)) and not genuine.is_genuine(code):
             _found.add("code executed under the name {}".format(_short(code.co_filename)))
     _found.update(_in_place_of_others(plan))
 
@@ -112,6 +113,8 @@ def _in_place_of_others(plan: Plan) -> Iterator[str]:
     for name, module in list(sys.modules.items()):
         top = name.partition(".")[0]
         path = getattr(module, "__file__", None)
+        if isinstance(path, str) and top != plan.package and genuine.is_installed(path):
+            continue
         real = os.path.realpath(path) if isinstance(path, str) else None
         if top == plan.package:
             places = [real] if real is not None else list(getattr(module, "__path__", ()))
@@ -164,9 +167,10 @@ def _exchanged(plan: Plan) -> Iterator[str]:
     """Functions of the modules and classes that the SDK's modules hold which are the reproduction's."""
     root = os.path.join(plan.root, "")
     own = {(id(place), key): new for place, key, new in patching.replaced}
+    functional = (types.FunctionType, staticmethod, classmethod, property)
     for place, owner in _used_by_the_sdk(plan):
         for key, member in list(vars(owner).items()):
-            if own.get((id(owner), key)) is member:
+            if not isinstance(member, functional) or own.get((id(owner), key)) is member:
                 continue
             for function in baseline.functions_of(member):
                 path = function.__code__.co_filename
@@ -204,4 +208,6 @@ def _used_by_the_sdk(plan: Plan) -> Iterator[Tuple[str, Any]]:
 def _is_installed_module(name: str) -> bool:
     module = sys.modules.get(name)
     path = getattr(module, "__file__", None)
-    return module is not None and (not isinstance(path, str) or genuine.is_installed(os.path.realpath(path)))
+    if module is None or not isinstance(path, str):
+        return module is not None
+    return genuine.is_installed(path) or genuine.is_installed(os.path.realpath(path))

@@ -55,8 +55,8 @@ class Slotted:
 
 
 _HELD = {
-    baseline: ("_functions", "_classes", "_spaces", "_codes"),
-    genuine: ("_bytecode", "_codes", "_places", "_site", "_package", "_installed"),
+    baseline: ("_functions", "_classes", "_spaces", "_watched", "_insides"),
+    genuine: ("_bytecode", "_codes", "_places", "_site", "_package", "_installed", "_sdk"),
     surroundings: ("_found", "_codes", "_modules"),
 }
 """What these modules keep of one process."""

@@ -12,8 +12,9 @@
 
 import gc
 import sys
+import threading
 import types
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ... import conduct, events, genuine, patching
 from . import facts, watch
@@ -45,6 +46,9 @@ _MOST_LOOKS = 400
 
 _before: Dict[int, "_Held"] = {}
 _armed = False
+_paused = 0
+_thread = threading.get_ident()
+"""Turns are told in the thread that imports the SDK."""
 _inside = 0
 _running: Set[Any] = set()
 _events = 0
@@ -56,6 +60,7 @@ def install() -> None:
     """Begin with the first turn."""
     events.on_event.append(_happened)
     watch.on_result.append(_watched)
+    events.at_work.append(_pause)
     conduct.written = written
 
 
@@ -85,6 +90,8 @@ def _watched() -> None:
 def _arm() -> None:
     global _armed, _inside, _looks
     _looks += 1
+    if threading.get_ident() != _thread:
+        return
     if _looks > _MOST_LOOKS or _events > _MOST_EVENTS or sys.getprofile() not in (None, _profile):
         _disarm()
         return
@@ -92,7 +99,8 @@ def _arm() -> None:
     _inside = 0
     if not _armed and _before:
         _armed = True
-        sys.setprofile(_profile)
+        if not _paused:
+            sys.setprofile(_profile)
 
 
 def _disarm() -> None:
@@ -103,14 +111,26 @@ def _disarm() -> None:
             sys.setprofile(None)
 
 
+def _pause(begins: bool) -> None:
+    """The recorder itself is at work, which needs no watching, or has done it."""
+    global _paused
+    if threading.get_ident() == _thread:
+        _paused = max(0, _paused + (1 if begins else -1))
+        if _armed and _paused == (1 if begins else 0) and sys.getprofile() in (None, _profile):
+            sys.setprofile(None if begins else _profile)
+
+
 def _profile(frame: Any, event: str, _: Any) -> None:
     global _inside, _events
     try:
         if event == "call":
             _events += 1
             if not _inside and _armed and _is_sdk(frame):
-                _inside = id(frame)
                 _compare(frame)
+                if patching.is_own(frame.f_back):
+                    _disarm()  # an operation that the recorder hooks: a turn begins when it is done
+                else:
+                    _inside = id(frame)
         elif event == "return" and _inside == id(frame):
             _arm()
         elif _events > _MOST_EVENTS:
@@ -223,7 +243,7 @@ def _holdings() -> Dict[int, _Held]:
         elif kind is dict:
             content = {key: _token(each) for key, each in item.items() if type(key) is str}
             inner = [(each, told, True) for each in item.values()]
-        elif kind.__module__.startswith(_UNFOLDED):
+        elif _is_unfolded(kind):
             fields = _fields(item, kind)
             # What is the script's own may change inside, but not be exchanged for another.
             content = {name: _token(each) for name, each in fields.items()}
@@ -239,16 +259,33 @@ def _holdings() -> Dict[int, _Held]:
     return found
 
 
+_kinds: Dict[type, Optional[List[Tuple[str, Any]]]] = {}
+"""The slots of each class that is unfolded; None for the others."""
+
+
+def _is_unfolded(kind: type) -> bool:
+    if kind not in _kinds:
+        _kinds[kind] = (
+            [
+                (name, member)
+                for base in kind.__mro__
+                for name, member in vars(base).items()
+                if isinstance(member, types.MemberDescriptorType) and not name.startswith("__")
+            ]
+            if kind.__module__.startswith(_UNFOLDED)
+            else None
+        )
+    return _kinds[kind] is not None
+
+
 def _fields(item: Any, kind: type) -> Dict[str, Any]:
     held = getattr(item, "__dict__", None)
     fields = dict(held) if type(held) is dict else {}
-    for base in kind.__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType) and not name.startswith("__"):
-                try:
-                    fields[name] = member.__get__(item, kind)
-                except AttributeError:
-                    continue  # nothing in it
+    for name, member in _kinds[kind] or ():
+        try:
+            fields[name] = member.__get__(item, kind)
+        except AttributeError:
+            continue  # nothing in it
     return fields
 
 
