@@ -55,9 +55,7 @@ def _ignore() -> None:
 
 on_work: Callable[[], None] = _ignore
 """Called where the SDK is at work for the script (`_WORK`)."""
-_WORK = frozenset(
-    {"run.started", "model.called", "tool.started", "run.ended", "state.decided", "state.serialised"}
-)
+_WORK = frozenset({"run.started", "model.called", "run.ended", "state.decided"})
 
 
 on_event: List[Callable[[str, Dict[str, Any]], None]] = []

@@ -260,20 +260,34 @@ def _stored(body: Optional[types.CodeType]) -> Dict[str, int]:
     found: Dict[str, int] = {}
     if body is None:
         return found
-    written, names = body.co_code, body.co_names
-    store, delete, extended = (opcode.opmap[name] for name in ("STORE_NAME", "DELETE_NAME", "EXTENDED_ARG"))
-    high = 0
-    for at in range(0, len(written), 2):
-        operation, low = written[at], written[at + 1]
-        if operation in (store, delete):
-            name = ("" if operation == store else "del ") + names[high << 8 | low]
+    for prefix, operation in (("", "STORE_NAME"), ("del ", "DELETE_NAME")):
+        for index in _arguments(body, opcode.opmap[operation]):
+            name = prefix + body.co_names[index]
             found[name] = found.get(name, 0) + 1
-        high = high << 8 | low if operation == extended else 0
     return found
+
+
+def _arguments(code: types.CodeType, operation: int) -> Iterator[int]:
+    """The argument of each instruction of this kind."""
+    written = code.co_code
+    operations = written[::2]
+    at = operations.find(operation)
+    while at >= 0:
+        argument, shift, before = written[2 * at + 1], 8, at - 1
+        while before >= 0 and operations[before] == _EXTENDED:
+            argument |= written[2 * before + 1] << shift
+            shift, before = shift + 8, before - 1
+        yield argument
+        at = operations.find(operation, at + 1)
+
+
+_EXTENDED = opcode.opmap["EXTENDED_ARG"]
 
 
 def _leads_to(member: Any, codes: Codes) -> bool:
     """Whether a name leads to one of these codes, and to nothing of the reproduction's on the way."""
+    if isinstance(member, types.FunctionType) and member.__code__ == codes[0]:
+        return True
     found = False
     waiting: List[Any] = [member]
     seen: Set[int] = set()
@@ -336,9 +350,15 @@ def _is_known(code: types.CodeType) -> bool:
     )
 
 
+_FUNCTIONAL = (
+    *(types.FunctionType, staticmethod, classmethod, property),
+    *(functools.partial, functools.partialmethod, functools.cached_property),
+)
+
+
 def _is_allowed(place: str, key: str, member: Any, made: bool) -> bool:
     """Whether a function that the file does not define under this name may stand there."""
-    waiting = [member]
+    waiting = [member] if isinstance(member, _FUNCTIONAL) else []
     while waiting:
         one = waiting.pop()
         if isinstance(one, types.FunctionType):
@@ -347,9 +367,7 @@ def _is_allowed(place: str, key: str, member: Any, made: bool) -> bool:
                 return False
             if not _is_known(one.__code__):
                 return False
-        elif isinstance(
-            one, (staticmethod, classmethod, property, functools.partial, functools.cached_property)
-        ):
+        elif isinstance(one, _FUNCTIONAL):
             waiting += _behind(one)
     if made or key.startswith("__") or not hasattr(builtins, key):
         return True
@@ -362,15 +380,7 @@ def _is_allowed(place: str, key: str, member: Any, made: bool) -> bool:
 def _assigned(code: types.CodeType) -> "frozenset[str]":
     """The globals that a module's own functions may assign."""
     store = opcode.opmap["STORE_GLOBAL"]
-    found: Set[str] = set()
-    for each in _all(code):
-        written = each.co_code
-        if store in written:
-            names = each.co_names
-            for at in range(0, len(written), 2):
-                if written[at] == store:
-                    found.update(names[index] for index in range(written[at + 1], len(names), 256))
-    return frozenset(found)
+    return frozenset(each.co_names[index] for each in _all(code) for index in _arguments(each, store))
 
 
 _ONE_LITERAL = re.compile(
@@ -384,10 +394,10 @@ _ONE_LITERAL = re.compile(
 
 def _literals(body: types.CodeType, stored: Dict[str, int]) -> Iterator[Tuple[str, Any]]:
     """The names that a module or class gives one literal, and no other value."""
-    written, extended = body.co_code, opcode.opmap["EXTENDED_ARG"]
+    written = body.co_code
     for match in _ONE_LITERAL.finditer(written):
         at = match.start()
-        if at % 2 or (at and written[at - 2] == extended):
+        if at % 2 or (at and written[at - 2] == _EXTENDED):
             continue
         name, literal = body.co_names[match[2][0]], body.co_consts[match[1][0]]
         if isinstance(literal, _LITERALS) and stored.get(name) == 1:
@@ -397,10 +407,4 @@ def _literals(body: types.CodeType, stored: Dict[str, int]) -> Iterator[Tuple[st
 def attributes_set(code: types.CodeType) -> Set[str]:
     """The attributes that a module's code sets, of whatever object."""
     store = opcode.opmap["STORE_ATTR"]
-    found: Set[str] = set()
-    for each in _all(code):
-        written, names = each.co_code, each.co_names
-        for at in range(0, len(written), 2):
-            if written[at] == store:
-                found.update(names[index] for index in range(written[at + 1], len(names), 256))
-    return found
+    return {each.co_names[index] for each in _all(code) for index in _arguments(each, store)}

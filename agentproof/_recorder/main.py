@@ -87,9 +87,9 @@ class Recording:
     def _imported(self, module: types.ModuleType) -> None:
         """The script's import of the SDK is done: hook it, then become one process a mode."""
         plan = self._plan
-        collector.rest(plan)
         with watching("conduct"):
             conduct.imported(plan)
+        collector.rest(plan)
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
         self._summary.gaps += openai_agents.install(self._mode)
