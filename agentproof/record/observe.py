@@ -15,6 +15,7 @@ from ..environment.wheel_store import WheelStore
 from ..errors import CannotDoError
 from ..isolation import levels, runner
 from ..models.manifest import Isolation, Manifest
+from ..sdk import KNOWN
 from . import test_results
 from .assemble import AGREEMENTS, assemble
 from .conditions import Conditions
@@ -50,6 +51,7 @@ def observe(
             run = runner.run_recordings(
                 environment,
                 reproduction,
+                sdk=KNOWN[lock.target.name],
                 isolation=isolation,
                 limits=conditions.limits,
                 repeats=conditions.repeats,

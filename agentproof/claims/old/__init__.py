@@ -8,6 +8,7 @@ that this repository keeps has a claim of it (docs/decisions/0034); a test finds
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ..authored import AuthoredKind
 from ..trace.outcome import Kind
 from . import callbacks_awaited_1, stream_parity_2
 
@@ -15,3 +16,6 @@ RULES: Mapping[tuple[str, int], Kind] = MappingProxyType(
     {(kind.NAME, kind.VERSION): kind for kind in (callbacks_awaited_1, stream_parity_2)}
 )
 """Old rules, by name and version."""
+
+AUTHORED: Mapping[tuple[str, int], AuthoredKind] = MappingProxyType({})
+"""Old kinds of authored claims, by name and version."""

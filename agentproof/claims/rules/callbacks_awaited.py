@@ -11,6 +11,8 @@ Sites: model calls with instructions, function tools that ended, and such warnin
 Not observed: none of these, or a Python whose warnings cannot be noted.
 
 From: openai/openai-agents-python#3211, #3942.
+
+Shown by: `tests/scripts/unseen/handoff-callback-not-awaited` on 0.17.0.
 """
 
 from collections.abc import Iterator
