@@ -141,6 +141,16 @@ def test_a_model_that_answers_something_else_to_the_same_is_its_own_doing() -> N
     assert evaluate(RULE, *_pair(write)).status == "not_observed"
 
 
+def test_a_model_that_is_observed_in_one_mode_alone_is_not_compared() -> None:
+    def write(script: Script, streamed: bool) -> None:
+        run = script.run()
+        if not streamed:
+            script.model(run, "go", function_call())
+        script.end(run, final_output="done" if streamed else "paid")
+
+    assert evaluate(RULE, *_pair(write)).status == "not_observed"
+
+
 def test_a_model_that_is_told_something_else_may_answer_so() -> None:
     def write(script: Script, streamed: bool) -> None:
         run = script.run()
