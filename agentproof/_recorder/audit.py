@@ -6,6 +6,7 @@ is left alone where it is the recording's own (a network namespace).
 """
 
 import errno
+import functools
 import ipaddress
 import os
 import socket
@@ -86,6 +87,8 @@ class Seen:
 
 seen = Seen()
 _inside = threading.local()
+listeners: Dict[str, Callable[[Tuple[Any, ...]], None]] = {}
+"""Who else is told of an event with these arguments, by its name; to be set before `install`."""
 process_watcher: Optional[Callable[[str, Tuple[Any, ...]], None]] = None
 
 
@@ -109,6 +112,8 @@ def install(plan: Plan) -> None:
     handlers["open"] = lambda event, arguments: _open(arguments, places, ignored)
     handlers["sqlite3.connect"] = lambda event, arguments: _database(arguments, places)
     handlers["os.listdir"] = handlers["os.scandir"] = lambda event, arguments: _list(arguments, places)
+    for name, listener in listeners.items():
+        handlers[name] = functools.partial(_tell, listener)
     if plan.network == "seccomp":
         handlers["socket.__new__"] = _make_socket
     known = handlers.get
@@ -120,6 +125,10 @@ def install(plan: Plan) -> None:
         _handle(handler, event, arguments)
 
     sys.addaudithook(hook)
+
+
+def _tell(listener: Callable[[Tuple[Any, ...]], None], event: str, arguments: Tuple[Any, ...]) -> None:
+    listener(arguments)
 
 
 def _handle(handler: Callable[[str, Tuple[Any, ...]], None], event: str, arguments: Tuple[Any, ...]) -> None:

@@ -31,7 +31,7 @@ class Summary:
                 self._merge(document)
             path = journal().member("end.json")
             with open(path + ".part", "w", encoding="utf-8") as stream:
-                json.dump(document, stream)
+                stream.write(journal().sealed(document, last=True))
             os.replace(path + ".part", path)
 
     def _document(self) -> Dict[str, Any]:

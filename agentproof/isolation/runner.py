@@ -16,6 +16,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -220,7 +221,9 @@ class _Launch:
             directory.chmod(0o700)
         (control / "recorder.pyz").write_bytes(self.archive)
         (control / "plan.json").write_text(json.dumps(self._plan(control, modes, work)), encoding="utf-8")
-        for name in ("recorder.pyz", "plan.json"):
+        seal = secrets.token_hex(32)
+        (control / "seal.key").write_text(seal, encoding="ascii")
+        for name in ("recorder.pyz", "plan.json", "seal.key"):
             (control / name).chmod(0o444)
         if user is not None:
             for directory in private:
@@ -248,6 +251,7 @@ class _Launch:
             home=home,
             modes=modes,
             repeat=number if repeat is None else repeat,
+            seal=seal,
         )
         self.launched.append(launched)
         self._stack.callback(launched.end)
@@ -354,6 +358,7 @@ class _Launch:
                     most=self.limits.output_bytes,
                     why_unforked=why,
                     paths=self._paths(launched, mode),
+                    seal=launched.seal,
                 ),
             )
 

@@ -67,6 +67,8 @@ class LaunchedProcess:
     home: Path
     modes: tuple[Mode, ...]
     repeat: int
+    seal: str = ""
+    """The key that the recorder was given, in hexadecimal."""
     died: dict[Mode, Outcome] = field(default_factory=dict)
     """The modes that were ended from here, and why."""
     is_split: bool = False

@@ -160,7 +160,9 @@ class Conduct(Wire):
     """What the script did to the SDK itself."""
 
     changed: ListOf[Text] = ()
-    """SDK functions, methods, classes and module globals that were not at the end what the import made."""
+    """What of the SDK is not what its files or its import make, by name: functions, methods, classes, module
+    globals; import hooks, modules in the place of others, code under the SDK's file names; attributes of
+    results and states that the script wrote."""
     private_writes: ListOf[SourceLine] = ()
     private_reads: ListOf[SourceLine] = ()
     allowed: bool = False

@@ -111,7 +111,9 @@ def render_judgement(
 
 def _changed(conduct: Conduct) -> str:
     places = [f"{each.name} at {each.file}:{each.line}" for each in conduct.private_writes]
-    names = [*(f"replaced {name}" for name in conduct.changed), *(f"set {place}" for place in places)]
+    # What is no object's name says by itself what was done.
+    replaced = (name if " " in name else f"replaced {name}" for name in conduct.changed)
+    names = [*replaced, *(f"set {place}" for place in places)]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return printable(", ".join(names[:4]) + more)
 
