@@ -20,9 +20,11 @@ from agentproof import __version__
 from agentproof.bundle.store import Bundle
 from agentproof.bundle.wheel import read_wheel
 from agentproof.check.source import HeldWheel, Sources
+from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
+from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
 from agentproof.models.trace import Trace
 from agentproof.models.wire import encode
@@ -340,18 +342,27 @@ class Draft:
 
     def judged(self) -> "Draft":
         """Compute the evidence id and the judgement from what the draft holds now."""
-        traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
+        traces = {trace.mode: trace for trace in map(Trace.from_shape, self.traces.values())}
         states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
+        entry = parsed.reproduction.entry
+        header = read_header(self.files[entry], path=entry)
         self.manifest["judgement"] = judge(
-            traces={trace.mode: trace for trace in traces.values()},
+            traces=traces,
             state=states.__getitem__,
             recordings=parsed.recordings,
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
+            authored=read_claims(header.claims, modes=traces, path=entry),
         ).to_shape()
+        return self.reidentified()
+
+    def reidentified(self) -> "Draft":
+        """Compute the evidence id alone."""
+        traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
+        states = {digest: from_json(data) for digest, data in self.states.items()}
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
             reproduction={path: sha256(data) for path, data in self.files.items()},

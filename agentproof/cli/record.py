@@ -1,4 +1,4 @@
-"""`agentproof record`."""
+"""`agentproof record`: record a script as a signed bundle."""
 
 from pathlib import Path
 

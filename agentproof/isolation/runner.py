@@ -28,6 +28,7 @@ from typing import Final, Literal, Protocol
 from ..errors import CannotDoError, RecorderError
 from ..models.manifest import Isolation
 from ..models.trace import Mode
+from ..sdk import DEFAULT, Sdk
 from . import sandbox
 from .control import copy_reproduction, end_processes, run_directory
 from .levels import Choice
@@ -94,6 +95,7 @@ def run_recordings(
     environment: PreparedEnvironment,
     reproduction: Script,
     *,
+    sdk: Sdk = DEFAULT,
     isolation: Choice,
     limits: Limits | None = None,
     repeats: int = 2,
@@ -119,6 +121,7 @@ def run_recordings(
         launch = _Launch(
             environment=environment,
             reproduction=reproduction,
+            sdk=sdk,
             root=root,
             choice=isolation,
             beyond=beyond,
@@ -143,6 +146,7 @@ class _Launch:
 
     environment: PreparedEnvironment
     reproduction: Script
+    sdk: Sdk
     root: Path
     choice: Choice
     beyond: sandbox.ProbeTargets
@@ -242,8 +246,9 @@ class _Launch:
             "tests": list(self.reproduction.tests),
             "modes": list(modes),
             "work": {mode: str(path) for mode, path in work.items()},
-            "distribution": "openai-agents",
-            "package": "agents",
+            "distribution": self.sdk.distribution,
+            "package": self.sdk.package,
+            "adapter": self.sdk.adapter,
             "site_packages": str(self.environment.site_packages),
             "network": self.choice.level,
         }

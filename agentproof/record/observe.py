@@ -19,6 +19,7 @@ from ..errors import BundleError, CannotDoError, RecorderError
 from ..isolation import levels, runner
 from ..models.manifest import Isolation, Manifest
 from ..models.wire import first_problem
+from ..sdk import KNOWN
 from . import test_results
 from .assemble import AGREEMENTS, assemble
 from .conditions import Conditions
@@ -56,6 +57,7 @@ def observe(
             run = runner.run_recordings(
                 environment,
                 reproduction,
+                sdk=KNOWN[lock.target.name],
                 isolation=isolation,
                 limits=conditions.limits,
                 repeats=conditions.repeats,

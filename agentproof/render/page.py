@@ -92,13 +92,14 @@ class Page:
         self.signers = [_Signer.of(signer) for signer in story.report.signers]
         self.verdict: Verdict = story.verdict
         self.claims: tuple[ClaimLine, ...] = story.claims
+        self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
 
     @property
     def headline(self) -> str:
         match self.verdict.status:
             case "violated":
-                count = len(self._story.violated)
+                count = self._story.violations
                 return f"Shows {count} violation{'' if count == 1 else 's'}"
             case "holds":
                 return "Shows no violation"

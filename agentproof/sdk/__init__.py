@@ -1,30 +1,33 @@
-"""The host half of an SDK adapter: what checks, rules, targets and reports know of each SDK.
+"""The host half of an SDK adapter: what rules, targets and reports know of each SDK.
 
-The other half, `_recorder/adapters/<adapter>/`, runs in the environment under test. docs/architecture.md
-lists the files that a second SDK adds.
+The other half, `_recorder/adapters/<name>/`, runs in the environment under test and tells events in one
+vocabulary, whose items are those of the Responses API. What it cannot translate, since it is recorded as the
+SDK wrote it, is read here: the JSON of a state. Each folder below is one SDK and holds an `SDK`; it is found
+by being there.
 """
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from .adapter import Sdk
 
-@dataclass(frozen=True)
-class Sdk:
-    """An SDK that recordings can be about."""
-
-    distribution: str
-    """Its normalised name on the index (PEP 503)."""
-    package: str
-    """What a script imports."""
-    adapter: str
-    """Its package in `_recorder/adapters/`."""
-
-
-OPENAI_AGENTS: Final = Sdk("openai-agents", package="agents", adapter="openai_agents")
-
-KNOWN: Final[Mapping[str, Sdk]] = MappingProxyType({sdk.distribution: sdk for sdk in (OPENAI_AGENTS,)})
+_FOUND: Final = [
+    importlib.import_module(f"{__name__}.{each.name}").SDK
+    for each in pkgutil.iter_modules(__path__)
+    if each.ispkg
+]
+KNOWN: Final[Mapping[str, Sdk]] = MappingProxyType({sdk.distribution: sdk for sdk in _FOUND})
 """By distribution."""
-DEFAULT: Final = OPENAI_AGENTS
+DEFAULT: Final[Sdk] = KNOWN["openai-agents"]
 """What a bare version names."""
+
+
+def sdk_of(state: Any) -> Sdk:  # Any: JSON
+    """The SDK that wrote this state; the default for what none of them would write."""
+    return next((sdk for sdk in KNOWN.values() if sdk.is_state(state)), DEFAULT)
+
+
+__all__ = ["DEFAULT", "KNOWN", "Sdk", "sdk_of"]

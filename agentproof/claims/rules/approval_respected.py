@@ -20,6 +20,8 @@ Sites: starts of a tool that needs approval; decided calls of states that a run 
 Not observed: no tool that needs approval ran, and no decided state was resumed.
 
 From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487, #5123 (3).
+
+Shown by: `tests/scripts/cases/three-level-approval-lost` on 0.20.0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +36,7 @@ from ...models.events import (
     ToolStarted,
 )
 from ...models.manifest import Finding
+from ...sdk import KNOWN
 from ..trace.approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ..trace.evidence import Evidence, View
 from ..trace.items import call_id_of
@@ -140,7 +143,7 @@ def _blames_no_model(run: Run, line: StateLine) -> bool:
     if isinstance(line.birth, StateRestored) and line.birth.lacking:
         return False
     error = run.ended.error if run.ended is not None and run.ended.outcome == "raised" else None
-    if error is None or error.type != "agents.exceptions:ModelBehaviorError":
+    if error is None or error.type not in {sdk.model_error for sdk in KNOWN.values()}:
         return False
     return not any(one.model_calls() or one.tools_started() for one in run.tree())
 

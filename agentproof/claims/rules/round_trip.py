@@ -14,6 +14,8 @@ Not observed: the script restored no state.
 
 From: openai/openai-agents-python#2487, #4339 touch what this watches; it found no report of those
 studied by itself and is silent on all fixed releases.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/round-trip.toml`.
 """
 
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from typing import Any
 from ...models.diff import Absent, Change
 from ...models.events import StateRestored
 from ...models.manifest import Finding
+from ...sdk import sdk_of
 from ..trace.evidence import Evidence, View
 from ..trace.items import part_at
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, sides
@@ -56,7 +59,7 @@ def _violations(restored: list[StateRestored], view: View) -> Iterator[Finding]:
 
 
 def _version(document: Any) -> Any:  # Any: a state's JSON
-    return document.get("$schemaVersion") if isinstance(document, dict) else None
+    return document.get(sdk_of(document).schema_key) if isinstance(document, dict) else None
 
 
 def _is_spelled_out(change: Change) -> bool:
