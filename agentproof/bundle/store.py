@@ -362,8 +362,8 @@ def without_wheel(bundle: Bundle) -> Bundle:
     return Bundle(bundle.manifest, members, bundle.attestations)
 
 
-def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
-    """Write the bundle as the directory `path`, which appears whole or not at all.
+def write_bundle(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
+    """Write the bundle to `path`, as a zip where it is named so, else as a directory; whole or not at all.
 
     With `wheels` (a repository store's) the wheel goes there instead of into the bundle. The same
     recording (equal manifest) is written again freely and keeps the attestations that are there;
@@ -380,6 +380,9 @@ def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, r
     check_limits(whole)
     for name, data in detached.items():
         _put_on_shelf(Path(wheels or "") / name.removeprefix(WHEELS), data)
+    if path.name.endswith(".zip"):
+        write_atomic(path, zip_bytes(whole))
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.replacement(path) as new:
@@ -410,7 +413,8 @@ def _held(path: Path, bundle: Bundle, *, replace: bool) -> Mapping[str, bytes]:
     """The attestations to keep from the same recording at `path`."""
     if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
         return {}
-    if path.is_symlink() or not (path / MANIFEST).is_file():
+    is_bundle = path.is_file() if path.name.endswith(".zip") else (path / MANIFEST).is_file()
+    if path.is_symlink() or not is_bundle:
         raise CannotDoError(f"{path} exists and is no bundle", hint="choose another place with --output")
     try:
         there = read_bundle(path)

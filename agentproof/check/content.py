@@ -94,7 +94,9 @@ Authored = Callable[[str], bytes | str | None]
 def authored_beside(path: Path) -> Authored | None:
     """The authored files of the case that holds the bundle at `path`, in a repository store."""
     case = path.absolute().parent
-    if not path.is_dir() or not (case.parent / "wheels").is_dir():
+    # A zip that was sent may lie anywhere; a directory of bundles is a store by its name.
+    in_store = (case.parent / "wheels").is_dir() and (path.is_dir() or case.parent.name == "bundles")
+    if not in_store:
         return None
     if case.name == "bundles" and (case.parent / MANIFEST).is_file():
         return None  # an unpacked comparison, whose recordings have no author beside them

@@ -65,7 +65,7 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
 
     Nothing of it is run, and a bundle that a check finds INVALID is not unpacked.
     """
-    from ..bundle.store import ZIP_SUFFIX, read_bundle, write_directory
+    from ..bundle.store import ZIP_SUFFIX, read_bundle, write_bundle
     from ..errors import UsageError
 
     if bundle.is_dir():
@@ -73,7 +73,7 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
     read = read_bundle(bundle)
     _refuse_invalid(read, bundle)
     place = output or Path(bundle.name.removesuffix(ZIP_SUFFIX).removesuffix(".zip"))
-    write_directory(read, place, replace=replace)
+    write_bundle(read, place, replace=replace)
     click.echo(f"  wrote {place} ({len(read.members) + len(read.attestations) + 1} files)", err=True)
     click.echo(str(place))
 

@@ -213,21 +213,21 @@ def record(
         from .check import own_reader
 
         report = check_bundle(bundle, reader=own_reader()).report
-        click.echo(console.recorded_json(report, directory=written.directory, archive=written.archive))
+        click.echo(console.recorded_json(report, stored=written.stored, archive=written.archive))
     else:
         mine = " (you)" if key is None else f" ({key})"
         for line in console.render_written(
             document,
             bundle_id=bundle_id(bundle),
             signer=signer.public.fingerprint + mine,
-            paths=[path for path in (written.directory, written.archive) if path is not None],
+            paths=[path for path in (written.stored, written.archive) if path is not None],
             kept=written.kept,
             taken=written.taken,
         ):
             click.echo(line)
     verdict = document.judgement.verdict
     if verdict == "violated" and expect is None and not quiet and not as_json:
-        place = written.archive or written.directory or written.kept
+        place = written.archive or written.stored or written.kept
         click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
     if expect is not None:
         if verdict != expect:

@@ -96,7 +96,7 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
     `agentproof replay --key`.
     """
-    from ..bundle.store import Bundle, shelf_of, write_directory, zip_bytes
+    from ..bundle.store import Bundle, shelf_of, write_bundle, zip_bytes
     from ..check.bundle import Reader, check_path
     from ..errors import BundleError
     from ..system.files import write_atomic
@@ -116,7 +116,7 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     name, envelope = signing.attest_endorsed(held.manifest, signer)
     signed = Bundle(held.manifest, held.members, {**held.attestations, name: envelope})
     if bundle.is_dir():
-        write_directory(signed, bundle, wheels=shelf)
+        write_bundle(signed, bundle, wheels=shelf)
     else:
         write_atomic(bundle, zip_bytes(signed))
     click.echo(f"endorsed {checked.report.bundle_id} as {signer.public.fingerprint}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
+from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_bundle, zip_bytes
 from ..diff.rows import Attempt, Series, build_rows, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..models.comparison import Comparison, Row
@@ -192,7 +192,7 @@ def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> 
     if path.name.endswith(".zip") or is_stream(path):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
-        write_directory(compared.bundle, path, replace=replace)
+        write_bundle(compared.bundle, path, replace=replace)
     return path
 
 

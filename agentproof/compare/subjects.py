@@ -8,14 +8,13 @@
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
+from ..bundle.store import MANIFEST, ZIP_SUFFIX, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
@@ -139,7 +138,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             path=str(path),
             hint="`agentproof check-current-bundle` says more",
         )
-    name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
+    in_store = path.is_dir() or shelf_of(path) is not None
+    name = path.absolute().parent.name if in_store else path.name.removesuffix(ZIP_SUFFIX)
     now = checked.judgement if checked.judgement != checked.manifest.judgement else None
     return Subject(name, reproduction_in(bundle), bundle=bundle, judged_now=now, place=path)
 

@@ -3,7 +3,7 @@
 A repository store is a directory `bundles/` whose folders are cases:
 
     bundles/<case>/reproduction.py      the authored script
-    bundles/<case>/<version>/           its bundles, without wheels
+    bundles/<case>/<version>.agentproof.zip   its bundles, without wheels; or each as a directory
     bundles/wheels/                     each target wheel once
     bundles/allowed_signers
 """
@@ -35,9 +35,10 @@ class OutputPaths:
     """The paths that a recording is written to."""
 
     archive: Path | None
-    directory: Path | None
+    stored: Path | None
+    """A directory, or a zip in the repository store."""
     wheels: Path | None
-    """`bundles/wheels` of the repository store; the directory is then written without its wheel."""
+    """`bundles/wheels` of the repository store; what is stored is then written without its wheel."""
 
 
 def store_above(script: Path, *, root: Path | None = None) -> Path | None:
@@ -56,16 +57,20 @@ def place_for(
     """Where the bundle of `document`, recorded from `script` (in `root`), is written."""
     if output is not None:
         if output.name.endswith(".zip") or is_stream(output):
-            return OutputPaths(archive=output, directory=None, wheels=None)
-        return OutputPaths(archive=None, directory=output, wheels=None)
+            return OutputPaths(archive=output, stored=None, wheels=None)
+        return OutputPaths(archive=None, stored=output, wheels=None)
     store = store_above(script, root=root)
     version = version_label(document)
     if store is None:
         name = case_name(document.reproduction.title, script, root=root, tests=document.reproduction.tests)
-        return OutputPaths(archive=Path(f"{name}-{version}{SUFFIX}"), directory=None, wheels=None)
+        return OutputPaths(archive=Path(f"{name}-{version}{SUFFIX}"), stored=None, wheels=None)
     case = _root(script, root)
+    # As the case has it: directories are for reading recordings in a browser.
+    as_directory = any((each / "manifest.json").is_file() for each in case.iterdir() if each.is_dir())
     return OutputPaths(
-        archive=Path(f"{case.name}-{version}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
+        archive=Path(f"{case.name}-{version}{SUFFIX}"),
+        stored=case / (version if as_directory else f"{version}{SUFFIX}"),
+        wheels=store / "wheels",
     )
 
 

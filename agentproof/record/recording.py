@@ -19,7 +19,7 @@ from ..bundle.store import (
     read_bundle,
     short,
     without_wheel,
-    write_directory,
+    write_bundle,
     zip_bytes,
 )
 from ..environment import dates, interpreters, locking, wheel_store
@@ -37,7 +37,7 @@ from .final_check import check_sound
 from .kept import ResultStore, result_key
 from .names import check_texts
 from .observe import observe, refuse_secrets
-from .output import OutputPaths, beside, check_writable, place_for, store_above
+from .output import beside, check_writable, place_for, store_above
 from .progress import Progress
 from .reproduction import Reproduction
 from .target import Target, built
@@ -47,7 +47,8 @@ from .target import Target, built
 class OutputFiles:
     """The paths that a recording was written to."""
 
-    directory: Path | None
+    stored: Path | None
+    """A directory, or a zip in the repository store."""
     archive: Path | None
     kept: Path | None = None
     """A stored bundle with the same evidence that was left as it is."""
@@ -144,10 +145,11 @@ def write(
     if archive is not None:
         write_atomic(archive, zip_bytes(attached))
     kept = None
-    if place.directory is not None:
-        stored = bundle if place.wheels is not None else attached
-        kept = _write_directory(stored, place, replace=replace)
-    return OutputFiles(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
+    if place.stored is not None:
+        kept = _store(
+            bundle if place.wheels is not None else attached, place.stored, place.wheels, replace=replace
+        )
+    return OutputFiles(stored=None if kept else place.stored, archive=archive, kept=kept, taken=taken)
 
 
 def check_request(
@@ -330,20 +332,19 @@ def _requirement(text: str, where: str) -> Requirement:
         ) from error
 
 
-def _write_directory(bundle: Bundle, place: OutputPaths, *, replace: bool) -> Path | None:
-    directory = place.directory
-    if directory is None:
-        raise RuntimeError("no directory in this place")
-    if directory.exists() and any(directory.iterdir()) and not replace:
-        stored = read_bundle(directory, wheels=place.wheels)
+def _store(bundle: Bundle, path: Path, wheels: Path | None, *, replace: bool) -> Path | None:
+    """Write the bundle; the path, where one with the same evidence is left as it is."""
+    is_taken = path.is_file() or (path.is_dir() and any(path.iterdir()))
+    if is_taken and not replace:
+        stored = read_bundle(path, wheels=wheels)
         if bundle_id(stored) != bundle_id(bundle):
             theirs, mine = stored.document.evidence_id, bundle.document.evidence_id
             if theirs == mine:
-                return directory
+                return path
             raise CannotDoError(
-                f"{directory} holds a bundle with other evidence ({short(theirs)}; this recording has "
+                f"{path} holds a bundle with other evidence ({short(theirs)}; this recording has "
                 f"{short(mine)})",
                 hint="compare the two, then --replace",
             )
-    write_directory(bundle, directory, wheels=place.wheels, replace=True)
+    write_bundle(bundle, path, wheels=wheels, replace=True)
     return None

@@ -29,7 +29,7 @@ from ..bundle.store import (
     holds_another,
     shelf_of,
     short,
-    write_directory,
+    write_bundle,
     zip_bytes,
 )
 from ..check.bundle import CheckedBundle, Reader, check_bundle
@@ -186,10 +186,13 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
         CannotDoError: the place is taken by another bundle, or cannot be written.
     """
     shelf = shelf_of(path)
+    if shelf is not None and (path.is_dir() or path.parent.parent.name == "bundles"):
+        write_bundle(bundle, path, wheels=shelf)
+        return path
+    bundle = _with_wheel(bundle)
     if path.is_dir() or not (path.name.endswith(".zip") or is_stream(path)):
-        write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
+        write_bundle(bundle, path)
     else:
-        bundle = _with_wheel(bundle)
         if holds_another(path, bundle_id(bundle)):
             raise CannotDoError(f"{path} holds something else", hint="choose another place with --output")
         write_atomic(path, zip_bytes(bundle))

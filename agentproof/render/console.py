@@ -309,11 +309,11 @@ def report_json(report: Report) -> str:
     return json_line(report.to_shape())
 
 
-def recorded_json(report: Report, *, directory: Path | None, archive: Path | None) -> str:
+def recorded_json(report: Report, *, stored: Path | None, archive: Path | None) -> str:
     """The report of a recording's own bundle, with the paths that were written."""
     shape = {
         **report.to_shape(),
-        "bundle": str(directory) if directory is not None else None,
+        "bundle": str(stored) if stored is not None else None,
         "artifact": str(archive) if archive is not None else None,
     }
     return json_line(shape)

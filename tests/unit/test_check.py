@@ -10,7 +10,7 @@ import click
 import pytest
 
 from agentproof.bundle.folder import read_beside
-from agentproof.bundle.store import Bundle, bundle_id, write_directory, zip_bytes
+from agentproof.bundle.store import Bundle, bundle_id, write_bundle, zip_bytes
 from agentproof.check.bundle import CheckedBundle, Reader, check_bundle, check_path, exit_code
 from agentproof.check.content import check_judgement
 from agentproof.check.source import Sources
@@ -124,7 +124,7 @@ def test_a_broken_bundle_about_another_source_is_invalid_not_stale() -> None:
 
 def test_a_reproduction_that_changed_beside_its_bundle_makes_it_stale(tmp_path: Path) -> None:
     case = tmp_path / "bundles" / "case"
-    write_directory(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    write_bundle(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
     (case / "reproduction.py").write_bytes(forge.REPRODUCTION)
     assert check_path(case / "0.20.0", reader=READER).status == "CURRENT"
     (case / "reproduction.py").write_bytes(forge.REPRODUCTION + b"# changed\n")
@@ -140,7 +140,7 @@ def test_what_lies_beside_a_bundle_is_read_within_bounds_and_no_link_is_followed
     tmp_path: Path, kind: str
 ) -> None:
     case = tmp_path / "bundles" / "case"
-    write_directory(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    write_bundle(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
     authored = case / "reproduction.py"
     (tmp_path / "private").write_bytes(b"of the reader's own")
     if kind == "link":
@@ -377,7 +377,7 @@ def test_keys_are_judged_as_of_the_time_that_the_reader_names() -> None:
 
 def test_a_zip_and_its_directory_give_the_same_report(tmp_path: Path) -> None:
     (tmp_path / "b.agentproof.zip").write_bytes(zip_bytes(BUNDLE))
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     first = check_path(tmp_path / "b.agentproof.zip", reader=READER).report
     second = check_path(tmp_path / "b", reader=READER).report
     assert changed(first, bundle=None) == changed(second, bundle=None)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import Bundle, check_limits, read_bundle, write_directory, zip_bytes
+from agentproof.bundle.store import Bundle, check_limits, read_bundle, write_bundle, zip_bytes
 from agentproof.check import content
 from agentproof.errors import BundleError, CannotDoError, RecorderError
 from agentproof.limits import MAX_ATTESTATION_BYTES, MAX_ATTESTATIONS, MAX_BUNDLE_BYTES, MAX_FILES
@@ -68,7 +68,7 @@ OVER = {
 def test_a_writer_applies_the_limits_that_a_reader_applies(tmp_path: Path, kind: str) -> None:
     members, attestations, said = OVER[kind]
     bundle = _with(members, attestations)
-    for write in (zip_bytes, lambda each: write_directory(each, tmp_path / "out")):
+    for write in (zip_bytes, lambda each: write_bundle(each, tmp_path / "out")):
         with pytest.raises(CannotDoError, match="no bundle can hold this recording") as caught:
             write(bundle)
         assert said in caught.value.message

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentproof.bundle.store import write_directory
+from agentproof.bundle.store import write_bundle
 from agentproof.check.bundle import Reader
 from agentproof.check.saved_states import SavedState, _labels, find_origins, read_saved
 from agentproof.cli import cli
@@ -25,7 +25,7 @@ READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 def store(tmp_path: Path) -> Path:
     """A store with one bundle."""
     place = tmp_path / "bundles"
-    write_directory(forge.draft().seal(forge.REPORTER), place / "case" / "0.20.0", wheels=place / "wheels")
+    write_bundle(forge.draft().seal(forge.REPORTER), place / "case" / "0.20.0", wheels=place / "wheels")
     (place / "case" / "reproduction.py").write_bytes(forge.REPRODUCTION)
     return place
 
@@ -115,7 +115,7 @@ def test_a_bundle_whose_manifest_lists_a_file_that_is_not_there_is_refused(tmp_p
     bundle = forge.draft().seal()
     shape = json.loads(bundle.manifest)
     shape["reproduction"]["files"] = ["other.json", "reproduction.py"]
-    write_directory(replace(bundle, manifest=encode(shape)), tmp_path / "bundle")
+    write_bundle(replace(bundle, manifest=encode(shape)), tmp_path / "bundle")
     with pytest.raises(BundleError):
         read_saved(tmp_path / "bundle")
     (tmp_path / "large.json").write_bytes(b'{"$schemaVersion": "1"}' + b" " * MAX_STATE_BYTES)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.bundle.store import write_bundle, zip_bytes
 from agentproof.compare.subjects import find_all
 from agentproof.errors import UsageError
 from tests import forge
@@ -18,7 +18,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / script).write_text("print(1)\n")
     bundle = forge.draft().seal()
     for version in ("0.20.0", "0.21.0"):
-        write_directory(bundle, tmp_path / "bundles" / "lost" / version)
+        write_bundle(bundle, tmp_path / "bundles" / "lost" / version)
     (tmp_path / "a" / "repro.agentproof.zip").write_bytes(zip_bytes(bundle))
     monkeypatch.chdir(tmp_path)
     return tmp_path
