@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NoReturn
 from ..errors import FormatError, RecorderError, UsageError
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import Text, Wire
+from ..models.wire import Count, Text, Wire
 from .control import read_member
 
 Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_memory"]
@@ -57,6 +57,9 @@ class RawRecording:
     """Why the modes did not share one process up to the SDK's import."""
     paths: dict[str, str]
     """Absolute paths of this run and the tokens that stand for them."""
+    observed_ms: int = 0
+    """Milliseconds for which the recorder held the script up to look at it, of `passed_ms` in all."""
+    passed_ms: int = 0
 
 
 class _End(Wire):
@@ -66,6 +69,8 @@ class _End(Wire):
     conduct: Conduct = Conduct()
     files: tuple[Text, ...] = ()
     coverage: tuple[Gap, ...] = ()
+    observed_ms: Count = 0
+    passed_ms: Count = 0
     exit_code: int | None = None
 
 
@@ -131,6 +136,8 @@ def read_mode(
         coverage=last.coverage,
         unforked=why_unforked,
         paths=paths,
+        observed_ms=last.observed_ms,
+        passed_ms=last.passed_ms,
     )
 
 

@@ -221,7 +221,7 @@ class _Graph:
         named = next((event for event in events if "tool" in event), events[0])
         digest = hashlib.sha256()
         for event in events:
-            body = {key: item for key, item in event.items() if key not in {"n", "lane", "after"}}
+            body = {key: item for key, item in event.items() if key not in _RAW_ONLY}
             text = json.dumps(_without_labels(body), sort_keys=True)
             digest.update(self._names.neutral(text).encode())
         agent, tool, call = (str(named.get(name, "")) for name in ("agent", "tool", "call_id"))
@@ -440,12 +440,14 @@ def _shaped(family: str, found: str, number: int) -> str:
             return f"{prefix}{number:0{len(found) - len(prefix)}x}"
 
 
+_RAW_ONLY = frozenset({"n", "lane", "after", "unanswered"})
+"""Fields of a raw event that are no part of the trace's."""
 _FIRST = ("run", "parent", "state", "call", "session", "result", "before", "source", "snapshot")
 
 
 def _reading_order(raw: RawEvent) -> Iterator[str]:
     """The fields in the order in which numbers are given out: names first, then the rest sorted."""
-    kept = [key for key in raw if key not in {"n", "lane", "after"}]
+    kept = [key for key in raw if key not in _RAW_ONLY]
     yield from (key for key in _FIRST if key in raw)
     yield from sorted(key for key in kept if key not in _FIRST)
 

@@ -51,7 +51,7 @@ def known_hooks() -> Dict[str, Any]:
 
 def gaps() -> List[Tuple[str, str]]:
     """What could not be told of this script, as (what, why)."""
-    return hooks.gaps
+    return [*hooks.gaps, *watch.gaps]
 
 
 def finish() -> None:
