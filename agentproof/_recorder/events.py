@@ -44,6 +44,14 @@ paused: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_paus
 """True while the recorder itself uses the SDK."""
 
 
+def _nothing() -> None:
+    return
+
+
+before_emitting: Callable[[], None] = _nothing
+"""Called before an event is written."""
+
+
 def label(letter: str, number: object) -> Dict[str, str]:
     """A name that the host numbers by first appearance."""
     return {"$label": "{}:{}".format(letter, number)}
@@ -125,6 +133,7 @@ class Journal:
         """Write one event and return its name; None where this process is silent."""
         if self.is_silent:
             return None
+        before_emitting()
         nullable = _NULLABLE.get(kind, ())
         body = {key: item for key, item in fields.items() if item is not None or key in nullable}
         innermost = run.get() if of_run is ... else of_run

@@ -10,9 +10,12 @@ Rules:
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
-4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
-   the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+4. Where the repeats differ in some parts of a recording, a claim whose kind needs one of these is
+   `not_observed`, and the others stand.
+5. Whatever the claims say, the verdict is `inconclusive` when the repeats differ in how the script ended or
+   in no part that is told, the script changed the SDK (and nobody allowed it), or it asked for what the
+   level of isolation lacks.
+6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -100,8 +103,10 @@ def judge(
         needs, evaluate = _evaluator(claim, traces)
         seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
         failed = {part for view in seen.views.values() for part in view.failed_parts}
-        if needs & (failed | missing):
-            blind.add("recorder_failed" if needs & failed else "not_captured")
+        differing = {part for each in recordings if each.mode in seen.views for part in each.touched}
+        if needs & (failed | missing | differing):
+            unseen = "recorder_failed" if needs & failed else "not_captured"
+            blind.add(unseen if needs & (failed | missing) else "repeats_differ")
             results.append(_result(claim, Outcome("not_observed", 0)))
         else:
             results.append(_evaluated(claim, evaluate, seen))
@@ -213,7 +218,9 @@ def _overruling(
 ) -> set[str]:
     """What makes the verdict inconclusive whatever the claims say."""
     reasons: set[str] = set()
-    if any(recording.agreement == "differ" for recording in recordings):
+    if any(
+        each.agreement == "differ" and (not each.touched or "script" in each.touched) for each in recordings
+    ):
         reasons.add("repeats_differ")
     if (conduct.changed or conduct.private_writes) and not conduct.allowed:
         reasons.add("sdk_changed")

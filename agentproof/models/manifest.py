@@ -135,6 +135,9 @@ class Recording(Wire):
     """`order`: only the raw order of unordered events differs."""
     differences: tuple[Text, ...] = ()
     """RFC 6901 pointers into the trace, for `differ`."""
+    touched: tuple[Text, ...] = ()
+    """For `differ`: the parts of the recorder whose events are not the same in all repeats, sorted. Claims
+    that need one of them are not observed; where it is absent, or names `script`, all is inconclusive."""
 
 
 class LoadedModule(Wire):

@@ -45,6 +45,7 @@ from ..models.wire import decode
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
+from .agreement import EVIDENCE
 from .assemble import UnsignedBundle
 from .observe import Conditions, Progress, observe, read_reproduction
 
@@ -134,12 +135,16 @@ def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | No
     """The bundle with a `replayed` attestation of `key`.
 
     Raises:
-        CannotDoError: other evidence was seen, or the repeats differed: there is nothing to attest.
+        CannotDoError: other evidence was seen, or the repeats differed in what it rests on: there is
+            nothing to attest.
     """
     seen = replayed.seen.manifest
     if not replayed.is_same:
         raise CannotDoError("other evidence was seen, so the replay attests nothing")
-    if any(recording.agreement == "differ" for recording in seen.recordings):
+    if any(
+        each.agreement == "differ" and (not each.touched or EVIDENCE & set(each.touched))
+        for each in seen.recordings
+    ):
         raise CannotDoError("the repeats of the replay differ, so it attests nothing")
     moment = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     statement = build_replayed_statement(
