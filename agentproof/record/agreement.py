@@ -196,6 +196,7 @@ def _drop_unlooked(found: Settlement) -> None:
 
 def _after_cuts(raw: Sequence[Sequence[RawEvent]], found: Settlement) -> list[frozenset[str]]:
     """Rule 3: of each recording, the names of the events that are left out."""
+    # A run's end comes after all that is left out, and stays all the same.
     cut = [_cut_events(events) for events in raw]
     common = Counter(key for _, key in cut[0])
     for other in cut[1:]:
@@ -209,7 +210,8 @@ def _after_cuts(raw: Sequence[Sequence[RawEvent]], found: Settlement) -> list[fr
             name = str(event["n"])
             if name not in keys:
                 continue
-            if not left[keys[name]] or not gone.isdisjoint(event.get("after", ())):
+            ends = keys[name][2] == "ended"
+            if not left[keys[name]] or not (ends or gone.isdisjoint(event.get("after", ()))):
                 gone.add(name)
             else:
                 left[keys[name]] -= 1
@@ -227,7 +229,7 @@ def _after_cuts(raw: Sequence[Sequence[RawEvent]], found: Settlement) -> list[fr
         surplus = kept[number] - least
         more = set(left_out[number])
         for event, key in reversed(of_cut):
-            if surplus[key] and event["n"] not in more:
+            if surplus[key] > 0 and event["n"] not in more:
                 surplus[key] -= 1
                 more.add(str(event["n"]))
         left_out[number] = frozenset(more)
@@ -236,21 +238,33 @@ def _after_cuts(raw: Sequence[Sequence[RawEvent]], found: Settlement) -> list[fr
     return left_out
 
 
-def _cut_events(events: Sequence[RawEvent]) -> list[tuple[RawEvent, str]]:
-    """The events inside of runs that were cut, but for their starts and ends; each with what it says."""
-    parents = {_label(e): _label(e, "parent") for e in events if e["kind"] == "run.started"}
+def _cut_events(events: Sequence[RawEvent]) -> list[tuple[RawEvent, tuple[str, int, str]]]:
+    """The events of runs that were cut; each with the outermost such run, told by how it began and its number
+    among those that began so, and with what it says.
+
+    A run's end is one with its start: it stays where that does, whatever it says of the rest.
+    """
+    starts = {_label(event): event for event in events if event["kind"] == "run.started"}
     ends = {_label(e): str(e.get("outcome")) for e in events if e["kind"] == "run.ended"}
-    cut = {run for run in parents if ends.get(run, "unfinished") in _CUT}
-    for run, parent in parents.items():  # a parent begins before what runs inside of it
-        if parent in cut:
-            cut.add(run)
-    own = {"run.started", "run.ended"}
-    return [
-        (event, _content(event))
-        for event in events
-        if (_label(event, "of_run") in cut and event["kind"] != "result.observed")
-        or (_label(event) in cut and (event["kind"] not in own or parents.get(_label(event)) in cut))
-    ]
+    cut: dict[str, tuple[str, int]] = {}
+    seen: Counter[str] = Counter()
+    for run, start in starts.items():  # a parent begins before what runs inside of it
+        outer = cut.get(_label(start, "parent"))
+        if outer is not None:
+            cut[run] = outer
+        elif ends.get(run, "unfinished") in _CUT:
+            told = _content(start)
+            cut[run] = told, seen[told]
+            seen[told] += 1
+    found: list[tuple[RawEvent, tuple[str, int, str]]] = []
+    for event in events:
+        run = _label(event)
+        if run not in cut and event["kind"] != "result.observed":
+            run = _label(event, "of_run")
+        if run in cut:
+            is_end = event["kind"] == "run.ended" and _label(starts[run], "parent") not in cut
+            found.append((event, (*cut[run], "ended" if is_end else _content(event))))
+    return found
 
 
 def _label(event: RawEvent, name: str = "run") -> str:
@@ -309,7 +323,7 @@ def _pairs(first: Canonical, second: Canonical) -> dict[str, tuple[str, str]]:
     for mine, theirs in _aligned(first, second):
         for one, other, family in _unlike(mine, theirs):
             if seen.setdefault(one, (other, family))[0] != other or back.setdefault(other, one) != one:
-                broken |= {one, back[other]}
+                broken |= {one, back.get(other, one)}
     return {text: found for text, found in seen.items() if text not in broken}
 
 
