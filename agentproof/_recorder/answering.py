@@ -38,7 +38,7 @@ class _Impatient(selectors.DefaultSelector):  # type: ignore[valid-type, misc]  
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]  # 3.10's syntax
         future = self.create_future()
         try:
             future.set_result(func(*args))

@@ -333,8 +333,8 @@ def _aligned(first: Canonical, second: Canonical) -> Iterator[tuple[Any, Any]]: 
     if len(mine) == len(theirs) or max(len(mine), len(theirs)) > _MOST_ALIGNED:
         places = [(i, i) for i in range(min(len(mine), len(theirs)))]
     else:
-        keys = [[tuple(str(e.get(name)) for name in _TELLING) for e in events] for events in (mine, theirs)]
-        blocks = difflib.SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks()
+        a, b = ([tuple(str(e.get(name)) for name in _TELLING) for e in each] for each in (mine, theirs))
+        blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
         places = [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
     for one, other in places:
         if mine[one] != theirs[other]:

@@ -168,7 +168,7 @@ def _canonical(
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
-    own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
+    own: list[Redactor | None] = [None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
 
@@ -196,6 +196,8 @@ def _canonical(
     words: list[Agreement] = [word for word, _ in compared]
     worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
     differences = next((pointers for word, pointers in compared if word == "differ"), ())
+    if found.lost and worst != "differ":
+        worst, differences = "differ", ("/events",)
     parts = set(found.lost).union(*(touched(first, other) for other in others)) if differences else set()
     if missing:
         worst, differences, parts = "differ", differences or ("/events",), {SCRIPT}

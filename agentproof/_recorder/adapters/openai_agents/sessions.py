@@ -121,6 +121,18 @@ def see(session: Any) -> None:
                 patch(cls, name, _operation(name))
 
 
+_DRIVEN = frozenset({"AsyncSQLiteSession", "SQLAlchemySession", "MongoDBSession", "DaprSession"})
+"""Sessions of the SDK that answer through a thread or a connection of their own, which no child has."""
+
+
+def _is_driven(session: Any, depth: int = 0) -> bool:
+    """True for one of these, and for a session that stands before one."""
+    if any(base.__name__ in _DRIVEN and facts.is_sdk(base.__module__) for base in type(session).__mro__):
+        return True
+    inner = (getattr(session, "__dict__", None) or {}).get("underlying_session")
+    return inner is not None and depth < 3 and _is_driven(inner, depth + 1)
+
+
 def contents_of(session: Any) -> watch.Question:
     """What the session holds, as its own `get_items` would give it."""
     return watch.Question(
@@ -128,6 +140,7 @@ def contents_of(session: Any) -> watch.Question:
         here=lambda: _rows(session),
         about=session,
         may_write=_is_file(session),
+        is_driven=_is_driven(session),
     )
 
 
@@ -161,7 +174,7 @@ def _rows(session: Any) -> Any:
     return [facts.plain_item(item) for item in _decoded(rows)]
 
 
-def _selected(held: Dict[str, Any]) -> List[Any]:
+def _selected(held: Dict[str, Any]) -> Any:
     sqlite3: Any = sys.modules["sqlite3"]  # the SDK has imported it
     table = held["messages_table"]  # as the session itself puts it into its own queries
     query = "SELECT message_data FROM {} WHERE session_id = ? ORDER BY id".format(table)  # noqa: S608

@@ -35,6 +35,7 @@ class Question:
         here: Optional[Callable[[], Any]] = None,
         about: Any = None,
         may_write: bool = False,
+        is_driven: bool = False,
     ) -> None:
         self.ask = ask
         """For a child."""
@@ -43,6 +44,8 @@ class Question:
         self.about = about
         """Something that may make whoever asks wait; then it is asked alone, and never again."""
         self.may_write = may_write
+        self.is_driven = is_driven
+        """True where it is known beforehand that no child can answer."""
 
 
 gaps: List[Tuple[str, str]] = []
@@ -218,6 +221,9 @@ def _asked(questions: Dict[str, Question]) -> Any:
     for each in questions.values():
         if _label(each) in _stalling:
             raise snapshots.UnavailableError("it was not asked again")
+    if any(each.is_driven for each in questions.values()):
+        _stalling.update(_label(each) for each in questions.values())
+        raise snapshots.StalledError("it answers through a thread or a connection of its own")
     if not snapshots.budget.is_left():
         raise snapshots.UnavailableError("looking has cost its share of the script's time")
     may_write = any(each.may_write for each in questions.values())
