@@ -19,7 +19,7 @@ class WouldWait(BaseException):
     """The answer needs somebody else. No `except Exception` of the script's is to swallow it."""
 
 
-class _Impatient(selectors.DefaultSelector):  # type: ignore[valid-type, misc]  # chosen by the platform
+class _Impatient(selectors.DefaultSelector):
     """Finds what is ready, and never waits for more than what is left of the patience."""
 
     def __init__(self) -> None:
