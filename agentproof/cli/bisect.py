@@ -1,11 +1,11 @@
-"""`agentproof bisect`."""
+"""`agentproof bisect`: find the first release or commit that is bad, or fixed."""
 
 from pathlib import Path
 from typing import Literal, cast
 
 import click
 
-from .compare import options_of, recording_options, signer_of
+from .compare import conditions_of, recording_options, signer_of
 from .group import ForScript, examples
 
 
@@ -97,7 +97,7 @@ def bisect(
         comparing.check_place(output, replace=replace)
     question = Question(by=cast(Literal["verdict", "output"], by), claim=claim)
     signer = signer_of(key)
-    options = options_of(
+    conditions = conditions_of(
         python=python,
         as_of=as_of,
         extra=extra,
@@ -106,8 +106,8 @@ def bisect(
         allow_sdk_changes=allow_sdk_changes,
         timeout=timeout,
     )
-    with console.TerminalStory(quiet=quiet) as story:
-        recorder = comparing.Recorder(options, key=signer, story=story)
+    with console.TerminalProgress(quiet=quiet) as progress:
+        recorder = comparing.Recorder(conditions, key=signer, progress=progress)
         if source is None:
             found = bisecting.bisect_releases(
                 subject, good=good, bad=bad, question=question, recorder=recorder

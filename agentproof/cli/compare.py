@@ -1,4 +1,7 @@
-"""`agentproof compare`, and the options that it shares with `bisect` and `matrix`."""
+"""`agentproof compare`: say what is fixed, broken or still open on other targets.
+
+The options that it shares with `bisect` and `matrix` are here too.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import click
 from .group import chosen_key, examples
 
 if TYPE_CHECKING:
-    from ..compare.comparison import Expected, Options
+    from ..compare.comparison import Expected
+    from ..record.conditions import Conditions
     from ..trust.signing import PrivateKey
 
 _SHARED = (
@@ -61,7 +65,7 @@ def recording_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def options_of(
+def conditions_of(
     *,
     python: str | None,
     as_of: str | None,
@@ -70,19 +74,19 @@ def options_of(
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
-) -> Options:
+) -> Conditions:
     """The shared options as the library takes them."""
-    from ..compare import comparison as compare
-    from ..isolation import runner
+    from ..isolation.supervision import Limits
+    from ..record.conditions import Conditions
 
-    return compare.Options(
+    return Conditions(
         python=python,
         as_of=as_of,
-        extra=extra,
+        requires=extra,
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=runner.Limits(seconds=timeout),
+        limits=Limits(seconds=timeout),
     )
 
 
@@ -167,17 +171,17 @@ def compare(
     """
     from ..compare import comparison as comparing
     from ..compare.subjects import find_all
-    from ..compare.targets import parse_target
+    from ..record.target import parse_target
     from ..render import console, console_comparison
 
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = find_all(paths)
     comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
-    with console.TerminalStory(quiet=quiet) as story:
+    with console.TerminalProgress(quiet=quiet) as progress:
         compared = comparing.compare(
             subjects,
             chosen,
-            options=options_of(
+            conditions=conditions_of(
                 python=python,
                 as_of=as_of,
                 extra=extra,
@@ -187,7 +191,7 @@ def compare(
                 timeout=timeout,
             ),
             key=signer_of(key),
-            story=story,
+            progress=progress,
         )
     rows = [row for part in compared for row in part.comparison.rows]
     if not as_json:

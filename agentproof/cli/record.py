@@ -1,6 +1,5 @@
-"""`agentproof record`."""
+"""`agentproof record`: record a script as a signed bundle."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -150,69 +149,57 @@ def record(
     SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
     tests, and pytest must be in the environment (--with pytest).
     """
-    from ..compare import targets
+    from ..bundle.store import bundle_id
     from ..errors import Exit, UsageError
-    from ..isolation import runner
-    from ..record import recording, selection
+    from ..isolation.supervision import Limits
+    from ..record import recording
+    from ..record.conditions import Conditions
+    from ..record.reproduction import read_reproduction
+    from ..record.selection import select
+    from ..record.target import chosen_target
     from ..render import console
 
-    if source is not None and (sdk is not None or wheel is not None):
-        raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
-    if dirty and source is None:
-        raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
-    checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
-    named = selection.parse_named(script, arguments, entry=entry)
-    if sdk is not None:
-        sdk, newest = targets.parse_release(sdk)
-        if newest and lock_file is not None:
-            raise UsageError(
-                "--sdk latest and --lock both say which release to take",
-                hint="leave --sdk out, or use --like",
-            )
-        as_of = as_of or ("now" if newest else None)
-    request = recording.Request(
-        script=named.script,
-        arguments=named.arguments,
-        root=named.root,
-        tests=named.tests,
-        sdk=sdk,
-        wheel=wheel,
-        sha256=sha256,
+    target = chosen_target(sdk=sdk, wheel=wheel, source=source, dirty=dirty, sha256=sha256, as_of=as_of)
+    if target is not None and target.text == "latest" and lock_file is not None:
+        raise UsageError(
+            "--sdk latest and --lock both say which release to take",
+            hint="leave --sdk out, or use --like",
+        )
+    conditions = Conditions(
         python=python,
         as_of=as_of,
-        extra=extra,
-        offline=offline,
         lock_file=lock_file,
         like=like,
-        redact=redact or bool(redact_patterns),
-        redact_patterns=redact_patterns,
+        requires=extra,
+        offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=runner.Limits(seconds=timeout),
+        redact=redact or bool(redact_patterns),
+        redact_patterns=redact_patterns,
+        limits=Limits(seconds=timeout),
     )
-    recording.check_request(request, output=output, from_checkout=checkout is not None)
+    reproduction = read_reproduction(select(script, arguments, entry=entry))
+    recording.check_request(reproduction, target, conditions, output=output)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
-    with console.TerminalStory(quiet=quiet) as story, ExitStack() as built:
-        if checkout is not None:
-            request = built.enter_context(targets.request_for(request, checkout, story))
-        recorded = recording.record(request, key=signer, story=story)
-    document = recorded.manifest
+    with console.TerminalProgress(quiet=quiet) as progress:
+        bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)
+    document = bundle.document
     if not as_json:
         # Before anything is written: what was seen is told even if the disk is full.
-        for line in console.render_judgement(document, traces=recorded.traces, verbose=verbose):
+        for line in console.render_judgement(document, traces=bundle.traces, verbose=verbose):
             click.echo(line)
-    written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
+    written = recording.write(bundle, reproduction, output=output, replace=replace, thin=thin)
     if as_json:
         from ..check.bundle import check_bundle
         from .check import own_reader
 
-        report = check_bundle(recorded.bundle, reader=own_reader()).report
+        report = check_bundle(bundle, reader=own_reader()).report
         click.echo(console.recorded_json(report, directory=written.directory, archive=written.archive))
     else:
         mine = " (you)" if key is None else f" ({key})"
         for line in console.render_written(
             document,
-            bundle_id=recorded.bundle_id,
+            bundle_id=bundle_id(bundle),
             signer=signer.public.fingerprint + mine,
             paths=[path for path in (written.directory, written.archive) if path is not None],
             kept=written.kept,

@@ -12,70 +12,23 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
 from ..diff.rows import Attempt, Series, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
-from ..isolation import runner
 from ..models.comparison import Comparison, Row
-from ..models.manifest import Manifest
-from ..record.cache import ResultStore, default_results
-from ..record.observe import Progress
+from ..record.conditions import Conditions
+from ..record.kept import ResultStore, default_results
 from ..record.output import beside
-from ..record.recording import Request, names_target, record
-from ..record.replay import lay_out
-from ..system import temporary
+from ..record.progress import Progress
+from ..record.recording import names_target, record
+from ..record.target import Target, check_targets
 from ..system.files import write_atomic
 from ..trust import signing
 from .subjects import Subject
-from .targets import Target, check_targets, request_for
-
-
-@dataclass(frozen=True)
-class Options:
-    """How reproductions are recorded. Without `python`, a bundle's own minor version, else the usual one."""
-
-    python: str | None = None
-    as_of: str | None = None
-    offline: bool = False
-    require_isolation: str | None = None
-    allow_sdk_changes: bool = False
-    repeats: int = 2
-    limits: runner.Limits = field(default_factory=runner.Limits)
-    extra: tuple[str, ...] = ()
-    """Further requirements."""
-    side_by_side: bool = True
-    """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
-
-    def request(
-        self,
-        script: Path,
-        arguments: tuple[str, ...] = (),
-        *,
-        root: Path | None = None,
-        tests: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
-    ) -> Request:
-        """The request to record a script, or tests below `root`, under these options."""
-        return Request(
-            script=script,
-            arguments=arguments,
-            root=root,
-            tests=tests,
-            extra=tuple(dict.fromkeys((*extra, *self.extra))),
-            python=self.python,
-            as_of=self.as_of,
-            offline=self.offline,
-            require_isolation=self.require_isolation,
-            allow_sdk_changes=self.allow_sdk_changes,
-            repeats=self.repeats,
-            limits=self.limits,
-            side_by_side=self.side_by_side,
-        )
 
 
 @dataclass(frozen=True)
@@ -93,9 +46,9 @@ def compare(
     subjects: Sequence[Subject],
     targets: Sequence[Target],
     *,
-    options: Options,
+    conditions: Conditions,
     key: signing.PrivateKey,
-    story: Progress,
+    progress: Progress,
     results: ResultStore | None = None,
 ) -> list[SignedComparison]:
     """Record every subject on every target, and compare each with its first recording.
@@ -112,11 +65,7 @@ def compare(
     if twice := [name for name, count in names.items() if count > 1]:
         raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
     check_targets(targets)
-    recorder = Recorder(options, key=key, story=story, results=results)
-    for subject in subjects:
-        if subject.script is not None:
-            with recorder.request_of(subject) as base:
-                base.read()
+    recorder = Recorder(conditions, key=key, progress=progress, results=results)
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(
@@ -138,69 +87,48 @@ class Recorder:
 
     def __init__(
         self,
-        options: Options,
+        conditions: Conditions,
         *,
         key: signing.PrivateKey,
-        story: Progress,
+        progress: Progress,
         results: ResultStore | None = None,
     ) -> None:
-        self.options = options
-        self.story = story
+        self.conditions = conditions
+        self.progress = progress
         self._key = key
         self._results = results or default_results()
         self.failures: list[str] = []
 
     def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
         """A subject on all targets, its own first."""
-        with self.request_of(subject) as base:
-            attempts: list[Attempt] = []
-            if subject.bundle is not None:
-                attempts.append(Attempt(subject.name, bundle=subject.bundle))
-            elif names_target(base.read()):
-                attempts.append(self.attempt(subject.name, base, None))
-            attempts += [self.attempt(subject.name, base, target) for target in targets]
-            return Series(subject.name, tuple(_distinct(attempts)))
+        attempts: list[Attempt] = []
+        if subject.bundle is not None:
+            attempts.append(Attempt(subject.name, bundle=subject.bundle))
+        elif names_target(subject.reproduction):
+            attempts.append(self.attempt(subject, None))
+        attempts += [self.attempt(subject, target) for target in targets]
+        return Series(subject.name, tuple(_distinct(attempts)))
 
-    @contextmanager
-    def request_of(self, subject: Subject) -> Iterator[Request]:
-        """The request to record a subject; a bundle's files are laid out as long as the block lasts."""
-        if subject.script is not None:
-            yield self.options.request(
-                subject.script, subject.arguments, root=subject.root, tests=subject.tests
-            )
-            return
-        if subject.bundle is None:
-            raise TypeError("a subject is a script or a bundle")
-        manifest = Manifest.from_bytes(subject.bundle.manifest)
-        with temporary.directory("compare") as base:
-            script = lay_out(subject.bundle, manifest, base / "root")
-            request = self.options.request(
-                script,
-                manifest.reproduction.arguments,
-                root=base / "root",
-                tests=manifest.reproduction.tests,
-                extra=manifest.reproduction.requires,
-            )
-            minor = ".".join(manifest.environment.python.version.split(".")[:2])
-            yield request if request.python is not None else replace(request, python=minor)
-
-    def attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+    def attempt(self, subject: Subject, target: Target | None) -> Attempt:
         """Record on one target, or on the one that the header names."""
         label = target.label if target is not None else "its own release"
-        self.story.done("recording", f"{name} on {label}")
+        self.progress.done("recording", f"{subject.name} on {label}")
         try:
-            if target is None:
-                recorded = record(base, key=self._key, story=self.story, results=self._results)
-            else:
-                with request_for(base, target, self.story) as request:
-                    recorded = record(request, key=self._key, story=self.story, results=self._results)
+            recorded = record(
+                subject.reproduction,
+                target,
+                replace(self.conditions, python=self.conditions.python or subject.python),
+                key=self._key,
+                progress=self.progress,
+                results=self._results,
+            )
         except AgentproofError as error:
-            self.failures.append(f"{name} on {label}: {error.message}")
-            self.story.done("failed", error.message)
+            self.failures.append(f"{subject.name} on {label}: {error.message}")
+            self.progress.done("failed", error.message)
             if error.hint is not None:
-                self.story.done("next", error.hint)
+                self.progress.done("next", error.hint)
             return Attempt(label, failed=publishable(error.message), hint=error.hint)
-        return Attempt(label, bundle=recorded.bundle)
+        return Attempt(label, bundle=recorded)
 
 
 def publishable(message: str) -> str:
@@ -214,7 +142,7 @@ def _distinct(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
     seen: set[tuple[str, str, str]] = set()
     for attempt in attempts:
         if attempt.bundle is not None:
-            manifest = Manifest.from_bytes(attempt.bundle.manifest)
+            manifest = attempt.bundle.document
             identity = (
                 manifest.target.sha256,
                 manifest.environment.python.version,

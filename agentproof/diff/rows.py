@@ -13,7 +13,7 @@ from .. import __version__
 from ..bundle.digests import sha256
 from ..bundle.store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 from ..errors import BundleError, CannotDoError
-from ..limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from ..limits import MAX_BUNDLE_BYTES, MAX_MEMBERS
 from ..models.comparison import (
     About,
     Cell,
@@ -28,7 +28,7 @@ from ..models.events import ScriptEnded
 from ..models.manifest import Judgement, Manifest, Member, Status
 from ..models.statement import build_comparison_statement
 from ..models.trace import Trace
-from ..models.wire import Sha256, decode
+from ..models.wire import Sha256
 from ..trust import signing
 from .align import compare_traces
 
@@ -120,7 +120,7 @@ class _Cell:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.manifest = Manifest.from_bytes(attempt.bundle.manifest) if attempt.bundle is not None else None
+        self.manifest = attempt.bundle.document if attempt.bundle is not None else None
         self.name = target_name(self.manifest) if self.manifest is not None else attempt.target
 
     @property
@@ -137,20 +137,8 @@ class _Cell:
             python=manifest.environment.python.version,
             verdict=judgement.verdict,
             reasons=judgement.reasons,
-            ended=ending_of(self.traces().values()) if judgement.verdict == "inconclusive" else None,
+            ended=ending_of(bundle.traces.values()) if judgement.verdict == "inconclusive" else None,
         )
-
-    def traces(self) -> dict[str, Trace]:
-        bundle, manifest = self.attempt.bundle, self.manifest
-        if bundle is None or manifest is None:
-            return {}
-        return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
-
-    def state(self, digest: Sha256) -> object:
-        bundle = self.attempt.bundle
-        if bundle is None:
-            raise RuntimeError("no recording, no state")
-        return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
 
 
 def ending_of(traces: Iterable[Trace]) -> str | None:
@@ -207,11 +195,15 @@ def _check_same_script(first: Manifest, other: Manifest) -> None:
 
 def _differences(first: _Cell, other: _Cell) -> list[TraceDifference]:
     """Those that say most first, and what both modes share side by side."""
-    mine, theirs = first.traces(), other.traces()
+    mine, theirs = first.attempt.bundle, other.attempt.bundle
+    if mine is None or theirs is None:
+        return []
     ranked = [
         (_TELLING.index(each.about), place, each.mode, each)
-        for mode in mine.keys() & theirs.keys()
-        for place, each in enumerate(compare_traces(mine[mode], first.state, theirs[mode], other.state))
+        for mode in mine.traces.keys() & theirs.traces.keys()
+        for place, each in enumerate(
+            compare_traces(mine.traces[mode], mine.state, theirs.traces[mode], theirs.state)
+        )
     ]
     return [each for *_, each in sorted(ranked, key=lambda entry: entry[:3])]
 
@@ -294,7 +286,7 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     wheels: dict[str, bytes] = {}
     recordings: dict[Sha256, Sha256] = {}
     for bundle in (attempt.bundle for each in series for attempt in each.attempts if attempt.bundle):
-        manifest, identity = Manifest.from_bytes(bundle.manifest), bundle_id(bundle)
+        manifest, identity = bundle.document, bundle_id(bundle)
         recordings[identity] = manifest.evidence_id
         inside = f"{BUNDLES}{identity}/"
         members[inside + MANIFEST] = bundle.manifest

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NoReturn
 from ..errors import FormatError, RecorderError, UsageError
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import Count, Text, Wire
+from ..models.wire import Count, ListOf, Text, Wire
 from .control import read_member
 
 Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_memory"]
@@ -65,10 +65,10 @@ class RawRecording:
 class _End(Wire):
     """`<mode>.end.json`: the recorder's last word about a mode."""
 
-    loaded: tuple[LoadedModule, ...] = ()
+    loaded: ListOf[LoadedModule] = ()
     conduct: Conduct = Conduct()
-    files: tuple[Text, ...] = ()
-    coverage: tuple[Gap, ...] = ()
+    files: ListOf[Text] = ()
+    coverage: ListOf[Gap] = ()
     observed_ms: Count = 0
     passed_ms: Count = 0
     exit_code: int | None = None

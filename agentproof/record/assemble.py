@@ -14,14 +14,15 @@ from ..bundle.store import Bundle
 from ..claims import judge, read_claims
 from ..environment.locking import Lock
 from ..errors import RecorderError, UsageError
-from ..isolation.runner import RawRecording
+from ..isolation.readback import RawRecording
+from ..isolation.runner import Observation
 from ..models import manifest, pylock
-from ..models.header import Header
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
 from .agreement import SCRIPT, Settlement, agreement, settle, touched
 from .canonical import Canonical, Settled, canonicalise, generated_ids
+from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
 
 RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
@@ -33,50 +34,32 @@ AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "differ")
 """From best to worst."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """All that a recording was made from."""
+def assemble(
+    lock: Lock,
+    reproduction: Reproduction,
+    observation: Observation,
+    *,
+    wheel: bytes,
+    installed_files: int,
+    allow_sdk_changes: bool = False,
+    redact: SecretPatterns | None = None,
+) -> Bundle:
+    """Canonicalise, compare, judge and lay out the unsigned bundle of these recordings.
 
-    lock: Lock
-    installed_files: int
-    isolation: manifest.Isolation
-    recorder_sha256: Sha256
-    entry: str
-    arguments: tuple[str, ...]
-    files: Mapping[str, bytes]
-    """Every file of the reproduction that may become a member, by its path below the root."""
-    header: Header
-    wheel: bytes
-    tests: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    """Requirements that were given beyond the header's."""
-    allow_sdk_changes: bool = False
-    redact: SecretPatterns | None = None
-    """What to take out of the recording; None: nothing."""
-
-
-@dataclass(frozen=True)
-class UnsignedBundle:
-    """An unsigned bundle with its manifest."""
-
-    manifest: manifest.Manifest
-    bundle: Bundle
-
-
-def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> UnsignedBundle:
-    """Canonicalise, compare, judge and lay out the bundle of these recordings.
+    `redact` is what to take out of the recording; None: nothing.
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
         UsageError: a file of the reproduction has a name that a bundle keeps for itself.
     """
+    repeats = observation.repeats
     redactors: list[Redactor] = []
     modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
     canonical = {
         mode: _canonical(
             mode,
             [repeat[mode] for repeat in repeats if mode in repeat],
-            recipe.redact,
+            redact,
             redactors,
             missing=any(mode not in repeat for repeat in repeats),
         )
@@ -86,17 +69,17 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     for each in canonical.values():
         states.update(each.canonical.states)
     raw = [recording for repeat in repeats for recording in repeat.values()]
-    reproduction = _reproduction(recipe, raw)
+    recorded = _reproduction(reproduction, raw)
     environment = manifest.Environment(
-        python=manifest.Python(implementation="cpython", version=recipe.lock.python.version),
-        platform=recipe.lock.python.platform,
-        as_of=recipe.lock.as_of,
-        packages=recipe.lock.packages,
-        installed_files=recipe.installed_files,
+        python=manifest.Python(implementation="cpython", version=lock.python.version),
+        platform=lock.python.platform,
+        as_of=lock.as_of,
+        packages=lock.packages,
+        installed_files=installed_files,
     )
-    members: dict[str, bytes] = {path: recipe.files[path] for path in reproduction.files}
+    members: dict[str, bytes] = {path: reproduction.files[path] for path in recorded.files}
     members["pylock.toml"] = pylock.render(environment)
-    members[f"wheels/{recipe.lock.target.wheel}"] = recipe.wheel
+    members[f"wheels/{lock.target.wheel}"] = wheel
     for mode, each in canonical.items():
         members[f"traces/{mode}.json"] = each.canonical.trace.to_bytes()
     for digest, content in states.items():
@@ -105,7 +88,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     traces = {mode: each.canonical.trace for mode, each in canonical.items()}
     recordings = tuple(each.recording for each in canonical.values())
     coverage = _coverage(raw, (note for each in canonical.values() for note in each.notes))
-    conduct = _conduct(raw, allowed=recipe.allow_sdk_changes)
+    conduct = _conduct(raw, allowed=allow_sdk_changes)
 
     def state(digest: Sha256) -> Any:  # Any: a state's JSON
         return pydantic_core.from_json(states[digest])
@@ -113,29 +96,29 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     document = manifest.Manifest(
         format="agentproof/bundle",
         version=0,
-        target=recipe.lock.target,
-        reproduction=reproduction,
+        target=lock.target,
+        reproduction=recorded,
         environment=environment,
-        recorder=manifest.Recorder(agentproof=__version__, sha256=recipe.recorder_sha256),
-        isolation=recipe.isolation,
+        recorder=manifest.Recorder(agentproof=__version__, sha256=observation.recorder_sha256),
+        isolation=observation.isolation,
         recordings=recordings,
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
-        redactions=sum(redactor.count for redactor in redactors) if recipe.redact is not None else None,
+        redactions=sum(redactor.count for redactor in redactors) if redact is not None else None,
         judgement=judge.judge(
             traces=traces,
             state=state,
             recordings=recordings,
             conduct=conduct,
-            isolation=recipe.isolation,
+            isolation=observation.isolation,
             coverage=coverage,
-            authored=read_claims(recipe.header.claims, modes=traces, path=recipe.entry),
+            authored=read_claims(reproduction.header.claims, modes=traces, path=reproduction.entry),
         ),
         evidence_id=evidence_id(
-            target_sha256=recipe.lock.target.sha256,
-            reproduction={path: _sha256(members[path]) for path in reproduction.files},
-            tests=reproduction.tests,
+            target_sha256=lock.target.sha256,
+            reproduction={path: _sha256(members[path]) for path in recorded.files},
+            tests=recorded.tests,
             traces=traces.values(),
             state=state,
         ),
@@ -144,7 +127,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
             for path, content in sorted(members.items())
         ),
     )
-    return UnsignedBundle(document, Bundle(manifest=document.to_bytes(), members=members, attestations={}))
+    return Bundle(manifest=document.to_bytes(), members=members)
 
 
 @dataclass(frozen=True)
@@ -221,25 +204,25 @@ def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     return {"kind": "script.ended", "outcome": raw.outcome}
 
 
-def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Reproduction:
-    named = (test.partition("::")[0] for test in recipe.tests)
-    files = {recipe.entry, *named}.union(*(recording.files for recording in raw))
+def _reproduction(reproduction: Reproduction, raw: Iterable[RawRecording]) -> manifest.Reproduction:
+    named = (test.partition("::")[0] for test in reproduction.tests)
+    files = {reproduction.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
         if path.split("/")[0] in RESERVED:
             raise UsageError(
                 f"the reproduction uses {path}, a name that a bundle keeps for itself",
                 hint=f"rename it; kept are {', '.join(RESERVED)}",
             )
-        if path not in recipe.files:
+        if path not in reproduction.files:
             raise RecorderError(f"the recorder saw the script open {path}, which is not in its directory")
     return manifest.Reproduction(
-        entry=recipe.entry,
-        arguments=recipe.arguments,
-        tests=recipe.tests,
-        requires=tuple(map(_portable, recipe.requires)),
+        entry=reproduction.entry,
+        arguments=reproduction.arguments,
+        tests=reproduction.tests,
+        requires=tuple(map(_portable, reproduction.requires)),
         files=tuple(sorted(files)),
-        title=recipe.header.title,
-        reference=recipe.header.reference,
+        title=reproduction.header.title,
+        reference=reproduction.header.reference,
     )
 
 
