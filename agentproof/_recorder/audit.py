@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+import urllib.parse
 import weakref
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
@@ -54,6 +55,10 @@ class Seen:
         """The first file that was written, outside of the bytecode cache."""
         self.started: Optional[str] = None
         """The first process that was started."""
+        self.databases: Set[str] = set()
+        """SQLite files that were opened, removed or put in place by the script itself."""
+        self.driven: Dict[str, int] = {}
+        """By SQLite file: how often a driver opened it in a thread of its own, for whom is not known."""
         self.ports: Set[int] = set()
         """Loopback ports that the system chose for sockets of the script's."""
         self.has_bound = False
@@ -98,6 +103,8 @@ process_watcher: Optional[Callable[[str, Tuple[Any, ...]], None]] = None
 
 def install(plan: Plan) -> None:
     """Begin to watch; an audit hook cannot be taken away again."""
+    global _package
+    _package = plan.package
     root = os.path.join(plan.root, "")
     ignored = tuple(
         os.path.join(path, "") for path in (plan.control, sys.pycache_prefix or plan.control, "/dev", "/proc")
@@ -185,6 +192,10 @@ def _open(arguments: Tuple[Any, ...], root: str, ignored: Tuple[str, ...]) -> No
 
 def _database(arguments: Tuple[Any, ...], root: str) -> None:
     path = arguments[0]
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if isinstance(path, str) and path not in (":memory:", ""):
+        _note_database(path, root)
     if isinstance(path, str) and path not in (":memory:", ""):
         full = os.path.abspath(path)
         if full.startswith(root):
@@ -193,12 +204,37 @@ def _database(arguments: Tuple[Any, ...], root: str) -> None:
             seen.written = full
 
 
+def _note_database(path: str, root: str) -> None:
+    """Who opens a database: the SDK for a session, the script for itself, or a thread for either."""
+    if path.startswith("file:"):
+        path = urllib.parse.unquote(path[5:].partition("?")[0])
+    path = os.path.realpath(path)
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == _package:
+            return
+        if frame.f_code.co_filename.startswith(root):
+            seen.databases.add(path)
+            return
+        frame = frame.f_back
+    seen.driven[path] = seen.driven.get(path, 0) + 1
+
+
+_package = ""
+
+
 def _change(event: str, arguments: Tuple[Any, ...], ignored: Tuple[str, ...]) -> None:
     path = arguments[0] if arguments else None
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if isinstance(path, str):
         _note_write(path, ignored)
+        if len(seen.databases) < _MOST_DATABASES:
+            target = arguments[1] if event in ("os.rename", "shutil.move") and len(arguments) > 1 else path
+            seen.databases.update(os.path.realpath(each) for each in (path, target) if isinstance(each, str))
+
+
+_MOST_DATABASES = 10_000
 
 
 def _touch(event: str, arguments: Tuple[Any, ...]) -> None:

@@ -37,6 +37,7 @@ from .rules import script_completed
 REASONS: Mapping[str, str] = {
     "nothing_observed": "no claim had anything to judge",
     "no_run": "the script never ran an agent",
+    "not_watched": "the script used a part of the SDK that is not recorded, and ran no agent besides",
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
@@ -110,6 +111,8 @@ def judge(
             results.append(_result(claim, Outcome("not_observed", 0)))
         else:
             results.append(_evaluated(claim, evaluate, seen))
+    if any(gap.code == "not_watched" for gap in coverage):
+        blind.add("not_watched")
     return _concluded(
         tuple(results),
         evidence,
@@ -265,6 +268,9 @@ def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
 
 def _why_nothing_holds(evidence: Evidence, blind: set[str]) -> set[str]:
     why = _nothing(evidence)
+    if why == "no_run" and "not_watched" in blind:
+        return {"not_watched"}
+    blind = blind - {"not_watched"}
     if why == "nothing_observed":
         return blind or {why}
     # Without a run it does not matter what could not be captured; a recorder that failed may have missed it.

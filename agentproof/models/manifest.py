@@ -174,8 +174,9 @@ class Gap(Wire):
 
     what: Text
     why: Text
-    code: Literal["not_in_release"] | None = None
-    """`not_in_release`: the release does not have it, so that nothing of it can have been missed."""
+    code: Literal["not_in_release", "not_watched"] | None = None
+    """`not_in_release`: the release does not have it, so that nothing of it can have been missed.
+    `not_watched`: a part of the SDK that the script used and that the recorder does not know."""
 
 
 class EventRef(Wire):

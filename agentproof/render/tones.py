@@ -24,6 +24,7 @@ from ..models.events import (
     ResultObserved,
     RunEnded,
     RunStarted,
+    RunRefused,
     RunTaskEnded,
     SdkImported,
     SpanEnded,
@@ -47,7 +48,7 @@ Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "
 """What an event is about, for its colour; `minor` ones may be folded away."""
 
 _TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
-    ("failure", (ModelFailed, BodyRaised, NetworkRefused, RecorderFailed)),
+    ("failure", (ModelFailed, BodyRaised, RunRefused, NetworkRefused, RecorderFailed)),
     ("decision", (StateDecided, ContextDecided, ApprovalAsked)),
     ("tool", (ToolStarted, ToolEnded, ToolReported, McpCalled)),
     ("state", (StateMade, StateObserved, StateRestored, StateSerialised, ResultObserved)),

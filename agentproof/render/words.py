@@ -34,6 +34,7 @@ from ..models.events import (
     ResultObserved,
     RunEnded,
     RunStarted,
+    RunRefused,
     RunTaskEnded,
     ScriptEnded,
     ScriptStarted,
@@ -186,11 +187,18 @@ def _(event: RunEnded) -> str:
         return f"run {event.run} pauses for a decision on {listed(map(_waiting, event.interruptions), 4)}"
     if event.outcome == "returned":
         return f"run {event.run} returns {value_text(event.final_output, 160)}"
+    if event.outcome == "unfinished":
+        return f"run {event.run} has not ended when the script is over"
     return f"run {event.run}: {event.outcome}"
 
 
 def _waiting(interruption: Interruption) -> str:
     return describe_call(interruption.tool, interruption.arguments, interruption.call_id)
+
+
+@_say.register
+def _(event: RunRefused) -> str:
+    return f"{event.entry} raises {describe_failure(event.error)} before a run begins"
 
 
 @_say.register

@@ -16,6 +16,7 @@ from .runs import (
     ModelOffered,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
 )
@@ -79,6 +80,7 @@ AnyEvent = (
     | RecorderFailed
     | ResultObserved
     | RunEnded
+    | RunRefused
     | RunStarted
     | RunTaskEnded
     | ScriptEnded
@@ -136,6 +138,7 @@ __all__ = [
     "RecorderFailed",
     "ResultObserved",
     "RunEnded",
+    "RunRefused",
     "RunStarted",
     "RunTaskEnded",
     "ScriptEnded",

@@ -8,7 +8,20 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
 from ...events import journal, watching
-from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch
+from . import (
+    facts,
+    guardrails,
+    hooks,
+    models,
+    runs,
+    sessions,
+    states,
+    streams,
+    tool_bodies,
+    tracing,
+    unwatched,
+    watch,
+)
 
 _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("hooks",), hooks.install),
@@ -19,6 +32,7 @@ _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("spans", "mcp"), tracing.install),
     (("streams",), streams.install),
     (("runs",), runs.install),
+    (("unwatched",), unwatched.install),
 )
 """What hooks which parts of the SDK; it gives what this release does not have of the first of them."""
 
@@ -49,9 +63,9 @@ def known_hooks() -> Dict[str, Any]:
     return dict(hooks.known)
 
 
-def gaps() -> List[Tuple[str, str]]:
-    """What could not be told of this script, as (what, why)."""
-    return [*hooks.gaps, *watch.gaps]
+def gaps() -> List[Tuple[str, ...]]:
+    """What could not be told of this script, as (what, why) or (what, why, code)."""
+    return [*hooks.gaps, *watch.gaps, *unwatched.gaps()]
 
 
 def finish() -> None:

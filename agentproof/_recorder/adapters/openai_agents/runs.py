@@ -72,6 +72,9 @@ def stream_of(result: Any) -> Optional[Run]:
 @guarded("runs")
 def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool, routed: bool) -> Run:
     outer = current_run.get()
+    begun = _begun.get()
+    if begun is not None:
+        begun.append(True)
     found = Run(journal().new_label("R"), outer)
     context = options.get("context")
     with watching("hooks"):
@@ -323,6 +326,55 @@ def _task_ended(found: Run, task: Any) -> None:
     journal().emit("run.task_ended", fields, lane=journal().lanes.of_task(task), of_run=found.label)
 
 
+_begun: "contextvars.ContextVar[Optional[List[bool]]]" = contextvars.ContextVar(
+    "agentproof_begun", default=None
+)
+"""A list that is filled once a run begins inside of the entry point that was called."""
+
+
+def _entry(name: str) -> Any:
+    """`Runner.run` and its like: one that raises before any run began leaves no other trace."""
+
+    def make(original: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+
+            async def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
+                begun: List[bool] = []
+                try:
+                    with During(_begun, begun):
+                        return await original(cls, *args, **kwargs)
+                except BaseException as raised:
+                    _refused(name, begun, args, kwargs, raised)
+                    hide(raised)
+                    raise
+
+            return run
+
+        def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            begun: List[bool] = []
+            try:
+                with During(_begun, begun):
+                    return original(cls, *args, **kwargs)
+            except BaseException as raised:
+                _refused(name, begun, args, kwargs, raised)
+                hide(raised)
+                raise
+
+        return call
+
+    return make
+
+
+@guarded("runs")
+def _refused(name: str, begun: List[bool], args: Any, kwargs: Any, error: BaseException) -> None:
+    # A cancelled call that never came to its run is a matter of time, and so is a Ctrl-C.
+    if begun or not isinstance(error, Exception):
+        return
+    agent = args[0] if args else kwargs.get("starting_agent")
+    fields = {"entry": "Runner." + name, "agent": optional_text(getattr(agent, "name", None))}
+    journal().emit("run.refused", {**fields, "error": facts.error(error)})
+
+
 def _outside(original: Any) -> Any:
     """`Runner.run` and `run_sync` in the `streamed` mode: remember whether the SDK itself called."""
     if inspect.iscoroutinefunction(original):
@@ -372,7 +424,10 @@ def install() -> List[str]:
         return ["this release has no AgentRunner"]
     patch(runner, "run", _run)
     patch(runner, "run_streamed", _run_streamed)
-    if routing:
-        for name in ("run", "run_sync"):
-            patch(module.Runner, name, _outside)
+    for name in ("run", "run_sync", "run_streamed"):
+        entry = _entry(name)
+        is_routed = routing and name != "run_streamed"
+        patch(
+            module.Runner, name, (lambda plain, entry=entry: _outside(entry(plain))) if is_routed else entry
+        )
     return []

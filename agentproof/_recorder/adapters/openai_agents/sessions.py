@@ -3,7 +3,8 @@
 1. The SDK's session classes are patched with every subclass, and so is the class of any session that
    is passed to a run: a session may be any object with the four methods.
 2. Only the outermost call is told: wrappers and base classes call one another.
-3. The contents are read in a forked child, through the session's own `get_items`; those of the SDK's own
+3. What may change a store besides these operations is told with them (`_beyond`).
+4. The contents are read in a forked child, through the session's own `get_items`; those of the SDK's own
    SQLite session in this process, which is faster and disturbs nothing.
 """
 
@@ -14,7 +15,7 @@ import json
 import os
 import sys
 import urllib.parse
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ... import answering, audit, snapshots
 from ...events import During, guarded, journal, paused
@@ -82,7 +83,53 @@ def _who(session: Any) -> Dict[str, Any]:
         "session_class": type_name(session),
         "session_id": optional_text(held.get("session_id")),
         "database": _database(label["$label"], held.get("db_path")),
+        "table": _table(held),
+        "beyond": _beyond(session, held, label["$label"]),
     }
+
+
+def _table(held: Dict[str, Any]) -> Optional[str]:
+    """The table of a SQLite session, where it is not the usual one."""
+    found = optional_text(held.get("messages_table"))
+    return None if found == "agent_messages" else found
+
+
+_LONG = 300
+"""Seconds that no recorded script takes as a rule: an `EncryptedSession` has always a time to live."""
+
+
+def _beyond(session: Any, held: Dict[str, Any], label: str) -> Optional[str]:
+    """What may change the session's items besides the operations that are told, if anything may."""
+    for one in _layers(session):
+        kept = getattr(one, "__dict__", None) or {}
+        lives = kept.get("_ttl", kept.get("ttl"))
+        if isinstance(lives, (int, float)) and ("_ttl" in kept or lives <= _LONG):
+            return "expiry"
+        if any(base.__name__ == "AdvancedSQLiteSession" for base in type(one).__mro__):
+            with contextlib.suppress(Exception):  # a property of the SDK's
+                if one._current_branch_id != "main":
+                    return "branches"
+    path = _databases.get(label)
+    if path and path != ":memory:":
+        _opened_by.setdefault(path, set()).add(label)
+        if path in audit.seen.databases or audit.seen.driven.get(path, 0) > len(_opened_by[path]):
+            return "connections"
+        if audit.seen.started is not None:
+            return "processes"
+    return None
+
+
+_opened_by: Dict[str, Set[str]] = {}
+"""By database file: the sessions over it."""
+
+
+def _layers(session: Any) -> Iterator[Any]:
+    """A session of the SDK's and those that it stands before."""
+    for _ in range(4):
+        if session is None or not facts.is_sdk(type(session).__module__):
+            return
+        yield session
+        session = (getattr(session, "__dict__", None) or {}).get("underlying_session")
 
 
 _databases: Dict[str, Optional[str]] = {}
@@ -125,12 +172,9 @@ _DRIVEN = frozenset({"AsyncSQLiteSession", "SQLAlchemySession", "MongoDBSession"
 """Sessions of the SDK that answer through a thread or a connection of their own, which no child has."""
 
 
-def _is_driven(session: Any, depth: int = 0) -> bool:
+def _is_driven(session: Any) -> bool:
     """True for one of these, and for a session that stands before one."""
-    if any(base.__name__ in _DRIVEN and facts.is_sdk(base.__module__) for base in type(session).__mro__):
-        return True
-    inner = (getattr(session, "__dict__", None) or {}).get("underlying_session")
-    return inner is not None and depth < 3 and _is_driven(inner, depth + 1)
+    return any(type(each).__name__ in _DRIVEN for each in _layers(session))
 
 
 def contents_of(session: Any) -> watch.Question:
