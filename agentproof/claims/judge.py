@@ -11,7 +11,7 @@ Rules:
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
 4. Where the repeats differ in some parts of a recording, a claim whose kind needs one of these is
-   `not_observed`, and the others stand.
+   `not_observed`, and the others stand; where one of the repeats would violate such a claim, nothing holds.
 5. Whatever the claims say, the verdict is `inconclusive` when the repeats differ in how the script ended or
    in no part that is told, the script changed the SDK (and nobody allowed it), or it asked for what the
    level of isolation lacks.
@@ -100,17 +100,22 @@ def judge(
     missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
     results: list[ClaimResult] = []
     blind: set[str] = set()
+    at_odds = False  # whether one of the repeats shows a violation that rests on what they differ in
     for claim in asked:
         needs, evaluate = _evaluator(claim, traces)
         seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
         failed = {part for view in seen.views.values() for part in view.failed_parts}
         differing = {part for each in recordings if each.mode in seen.views for part in each.touched}
-        if needs & (failed | missing | differing):
-            unseen = "recorder_failed" if needs & failed else "not_captured"
-            blind.add(unseen if needs & (failed | missing) else "repeats_differ")
+        if needs & (failed | missing):
+            blind.add("recorder_failed" if needs & failed else "not_captured")
             results.append(_result(claim, Outcome("not_observed", 0)))
-        else:
-            results.append(_evaluated(claim, evaluate, seen))
+            continue
+        found = _evaluated(claim, evaluate, seen)
+        if needs & differing:
+            blind.add("repeats_differ")
+            at_odds = at_odds or found.status == "violated"
+            found = _result(claim, Outcome("not_observed", 0))
+        results.append(found)
     if any(gap.code == "not_watched" for gap in coverage):
         blind.add("not_watched")
     return _concluded(
@@ -118,6 +123,7 @@ def judge(
         evidence,
         overruling=_overruling(evidence, recordings, conduct, isolation),
         blind=blind,
+        at_odds=at_odds,
     )
 
 
@@ -239,7 +245,12 @@ def _overruling(
 
 
 def _concluded(
-    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+    results: tuple[ClaimResult, ...],
+    evidence: Evidence,
+    *,
+    overruling: set[str],
+    blind: set[str],
+    at_odds: bool,
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
@@ -248,6 +259,8 @@ def _concluded(
     if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
     reasons: set[str] = {"synthetic_stream"} if violated else set()
+    if at_odds:
+        reasons.add("repeats_differ")
     cut_short = _modes_cut_short(evidence, results)
     if cut_short:
         reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")

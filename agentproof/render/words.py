@@ -33,8 +33,8 @@ from ..models.events import (
     RecorderFailed,
     ResultObserved,
     RunEnded,
-    RunStarted,
     RunRefused,
+    RunStarted,
     RunTaskEnded,
     ScriptEnded,
     ScriptStarted,
@@ -367,13 +367,17 @@ def _(event: StateObserved) -> str:
     return f"{event.state} has changed, seen when {_MOMENTS[event.moment]}"
 
 
+def _at_most(limit: int | None) -> str:
+    return "" if limit is None else f" of at most {limit}"
+
+
 @_say.register
 def _(event: SessionUsed) -> str:
     who = "the SDK" if event.by_sdk else "the script"
     count = len(items_of(event.items if event.items is not None else event.result))
     verb = {
         "add_items": f"adds {count} to",
-        "get_items": f"reads {count} from",
+        "get_items": f"reads {count}{_at_most(event.limit)} from",
         "pop_item": "takes the last of",
         "clear_session": "clears",
     }[event.operation]

@@ -31,7 +31,7 @@ _used: Dict[str, int] = {}
 
 def _counting(name: str) -> Any:
     def make(original: Any) -> Any:
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def begin(self: Any, *args: Any, **kwargs: Any) -> None:
             _count(name)
             try:
                 original(self, *args, **kwargs)
@@ -39,7 +39,7 @@ def _counting(name: str) -> Any:
                 hide(raised)
                 raise
 
-        return __init__
+        return begin
 
     return make
 
