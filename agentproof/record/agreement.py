@@ -80,6 +80,8 @@ def agreement(
     mine, theirs = (_without_order(events) for events in (mine, theirs))
     if _in_any_order(mine, first.states) == _in_any_order(theirs, second.states):
         return "order", ()
+    if _by_runs(mine, first.states) == _by_runs(theirs, second.states):
+        return "order", ()  # other workers of a pool took the same work
     pointers = (change.pointer for change in diff(mine, theirs, "/events"))
     return "differ", tuple(pointer for pointer, _ in zip(pointers, range(MOST_DIFFERENCES), strict=False))
 
@@ -117,6 +119,31 @@ def _events(canonical: Canonical) -> list[dict[str, Any]]:  # Any: JSON
 
 def _without_order(events: list[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
     return [{key: part for key, part in event.items() if key != "after"} for event in events]
+
+
+_LABELS = frozenset(
+    {"run", "of_run", "parent", "state", "call", "session", "result", "frame", "process", "span", "trace"}
+)
+"""Fields that name things, numbered by the order of the whole trace."""
+
+
+def _by_runs(
+    events: list[dict[str, Any]], states: Mapping[Sha256, bytes]
+) -> Counter[tuple[str, ...]]:  # Any: JSON
+    """Each run as what happened in it, in its order, and each event outside of runs by itself."""
+    groups: dict[str, list[str]] = {}
+    numbers: dict[str, dict[str, str]] = {}
+    for place, event in enumerate(events):
+        run = str(event.get("run") or event.get("of_run") or f"#{place}")
+        known = numbers.setdefault(run, {})
+        told: dict[str, Any] = {}  # Any: JSON
+        for key, part in event.items():
+            if key in _LABELS and isinstance(part, str):
+                told[key] = known.setdefault(part, f"{part[:1]}{len(known)}")
+            elif key != "seq":
+                told[key] = _in_any_order(part, states)
+        groups.setdefault(run, []).append(json.dumps(told, sort_keys=True))
+    return Counter(tuple(group) for group in groups.values())
 
 
 _RACING = frozenset({"tool_input_guardrail_results", "tool_output_guardrail_results"})

@@ -98,8 +98,8 @@ def render_judgement(
         yield f"  {'not observed':<{_LABEL}}{len(silent)} other rule{plural} had nothing to judge"
     for recording in document.recordings:
         if recording.touched and document.judgement.verdict != "inconclusive":
-            parts = ", ".join(recording.touched)
-            yield f"  {'differ':<{_LABEL}}{recording.mode}: the repeats differ in {printable(parts)}; {_UNTOUCHED}"
+            parts = printable(", ".join(recording.touched))
+            yield f"  {'differ':<{_LABEL}}{recording.mode}: the repeats differ in {parts}; {_UNTOUCHED}"
     if document.judgement.verdict == "inconclusive":
         label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
         yield f"  {label}{'; '.join(explain_reason(code) for code in document.judgement.reasons)}"

@@ -192,3 +192,18 @@ def test_what_a_cut_run_stored_in_one_of_them_touches_the_sessions() -> None:
     word, found = _settled(_events(_started("R:1"), stored, end), _events(_started("R:1"), end))
     assert word == "same"
     assert found.lost == {"sessions"}
+
+
+def test_work_that_another_worker_took_is_no_other_behaviour() -> None:
+    def worked(*inputs: str) -> list[Raw]:
+        bodies: list[Raw] = []
+        for number, text in enumerate(inputs, start=1):
+            label = f"R:{number}"
+            bodies += [
+                {**_started(label), "input": text},
+                _run(label, "run.ended", outcome="returned", final_output=text),
+            ]
+        return _events(*bodies)
+
+    assert _settled(worked("a", "b", "c"), worked("b", "a", "c"))[0] == "order"
+    assert _settled(worked("a", "b", "c"), worked("b", "a", "a"))[0] == "differ"
