@@ -437,10 +437,15 @@ _ALIKE = 0.4
 """Of two texts that were drawn, so many letters at the most are the same by chance, with room to spare."""
 
 
+_NUMBERED = re.compile(r"0{12}40008000[0-9a-f]{12}|0{8}-0000-4000-8000-[0-9a-f]{12}")
+
+
 def _are_drawn(one: str, other: str) -> bool:
     """Whether two texts look drawn at random: long, letters and digits mixed, nothing shared."""
     if min(len(one), len(other)) < _FEWEST_LETTERS or abs(len(one) - len(other)) > 4:
         return False
+    if any(_NUMBERED.fullmatch(text) for text in (one, other)):
+        return True  # by chance it has the shape of an id
     if not all(re.search(r"\d", text) and re.search(r"[A-Za-z]", text) for text in (one, other)):
         return False
     same = sum(a == b for a, b in zip(one, other, strict=False))

@@ -81,6 +81,7 @@ TOKENS = (
         ({"$float": "1764547412.25"}, {"$float": "1764547415.75"}, "<time-1>"),
         ("tmp_x1y2z3a4b5c6d7", "tmp_9q8w7e6r5t4y3u", "<random-1>"),
         ("<Thing object at 0x7f00deadbeef>x", "<Thing object at 0x7f11cafebabe>x", None),
+        ("9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d", "9b1deb4d3b7d1bad1bdd2b0d7b3dcb6e", "<random-1>"),
         ({"$bytes": "3f9a17c2e8b04d56a1f0"}, {"$bytes": "c07e5b91d2463fa8e90b"}, "<random-1>"),
     ],
 )

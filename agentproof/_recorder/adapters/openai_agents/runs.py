@@ -332,10 +332,13 @@ _begun: "contextvars.ContextVar[Optional[List[bool]]]" = contextvars.ContextVar(
 """A list that is filled once a run begins inside of the entry point that was called."""
 
 
-def _entry(name: str) -> Any:
+def _entry(name: str, *, is_routed: bool) -> Any:
     """`Runner.run` and its like: one that raises before any run began leaves no other trace."""
 
     def make(original: Any) -> Any:
+        return _outside(watched(original)) if is_routed else watched(original)
+
+    def watched(original: Any) -> Any:
         if inspect.iscoroutinefunction(original):
 
             async def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -425,9 +428,5 @@ def install() -> List[str]:
     patch(runner, "run", _run)
     patch(runner, "run_streamed", _run_streamed)
     for name in ("run", "run_sync", "run_streamed"):
-        entry = _entry(name)
-        is_routed = routing and name != "run_streamed"
-        patch(
-            module.Runner, name, (lambda plain, entry=entry: _outside(entry(plain))) if is_routed else entry
-        )
+        patch(module.Runner, name, _entry(name, is_routed=routing and name != "run_streamed"))
     return []
