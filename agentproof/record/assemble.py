@@ -20,8 +20,8 @@ from ..models import manifest, pylock
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
-from .agreement import SCRIPT, Settlement, agreement, settle, touched
 from .canonical import Canonical, Settled, canonicalise, generated_ids
+from .repeats import SCRIPT, Settlement, agreement, settle, touched
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
 

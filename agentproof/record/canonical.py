@@ -12,7 +12,7 @@ Rules:
    alone; addresses are always numbered.
 4. Absolute paths of this machine become tokens such as `<work>`, and so do ports that the system chose
    for a loopback address that the script bound (`127.0.0.1:<port-1>`), and values that differ by nature
-   between repeats (`<time-1>`, see `agreement`).
+   between repeats (`<time-1>`, see `repeats`).
 5. A state's JSON is stored once, in the one encoding, under its SHA-256.
 """
 
@@ -82,7 +82,7 @@ class Canonical:
 
 @dataclass(frozen=True)
 class Settled:
-    """What is known of a recording from the other ones of the same script (see `agreement.settle`)."""
+    """What is known of a recording from the other ones of the same script (see `repeats.settle`)."""
 
     loose: frozenset[tuple[str, str]] = frozenset()
     """Kinds of events with fields that say nothing of which lane is which."""

@@ -41,10 +41,10 @@ from ..models.statement import build_replayed_statement
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
-from .agreement import EVIDENCE
 from .conditions import Conditions
 from .observe import observe
 from .progress import Progress
+from .repeats import EVIDENCE
 from .reproduction import reproduction_in
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentproof.errors import RecorderError
-from agentproof.record.agreement import agreement
 from agentproof.record.canonical import Canonical, canonicalise, generated_ids
+from agentproof.record.repeats import agreement
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What two recordings of one script must share: rules of `agentproof.record.agreement`."""
+"""What two recordings of one script must share: rules of `agentproof.record.repeats`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentproof.record import agreement
+from agentproof.record import repeats as agreement
 from agentproof.record.canonical import Canonical, Settled, canonicalise
 
 
