@@ -10,6 +10,8 @@ from tests import vector_makers as make
 from tests.forgeries import ORIGINAL
 
 WHEEL = forge.WHEEL_NAME
+LEFT_OUT = ("approval-respected", "state-integrity")
+"""What the forged bundle violates."""
 READERS: dict[str, dict[str, Any]] = {
     "trusting": {"trust": "trust/reporter", "wheel": WHEEL},
     "without trust": {"wheel": WHEEL},
@@ -19,6 +21,8 @@ READERS: dict[str, dict[str, Any]] = {
     "trusting until last year": {"trust": "trust/expired", "wheel": WHEEL},
     "trusting a revoked key": {"trust": "trust/reporter", "revoked": "trust/revoked", "wheel": WHEEL},
     "demanding a replay": {"trust": "trust/both", "threshold": {"replayed": 1}, "wheel": WHEEL},
+    "accepting replays": {"trust": "trust/another", "accept": ["replayed"], "wheel": WHEEL},
+    "accepting endorsements": {"trust": "trust/another", "accept": ["endorsed"], "wheel": WHEEL},
     "demanding two replays": {"trust": "trust/both", "threshold": {"replayed": 2}, "wheel": WHEEL},
 }
 
@@ -35,6 +39,10 @@ class Vector:
     reader: str = "trusting"
     check: str | None = None
     reason: str | None = None
+    verdict: str | None = None
+    """What a checker that evaluates claims concludes, where that is not what the manifest says."""
+    beyond: tuple[str, ...] = ()
+    """Claims that such a checker finds violated and the manifest does not have in their version."""
 
 
 VECTORS = [
@@ -59,10 +67,60 @@ VECTORS = [
     ),
     Vector(
         "valid-replayed",
-        "Somebody else saw the same evidence. The reader demands one such replay.",
+        "Somebody else saw all of it again: judgement, conduct and every event. The reader demands one such "
+        "replay.",
         lambda: zip_bytes(make.replayed(forge.MAINTAINER)),
         "CURRENT",
         "demanding a replay",
+    ),
+    Vector(
+        "valid-replayed-without-bodies",
+        "The same on a machine that cannot see functions' bodies, which the statement says.",
+        lambda: zip_bytes(make.replayed(forge.MAINTAINER, bodies=False)),
+        "CURRENT",
+        "demanding a replay",
+    ),
+    Vector(
+        "replayed-evidence-alone",
+        "A replay of the first version, `replay-v0`, compared the evidence and nothing else. It is read, and "
+        "counts towards no threshold.",
+        lambda: zip_bytes(make.replayed(forge.MAINTAINER, evidence_alone=True)),
+        "UNTRUSTED",
+        "demanding a replay",
+        "signature",
+        "threshold",
+    ),
+    Vector(
+        "replayed-alone",
+        "The reader trusts who replayed it, and nobody who recorded it.",
+        lambda: zip_bytes(make.replayed_by_another()),
+        "UNTRUSTED",
+        "trusting another",
+        "signature",
+        "not_accepted",
+    ),
+    Vector(
+        "replayed-alone-accepted",
+        "The same, for a reader who takes a replay for enough.",
+        lambda: zip_bytes(make.replayed_by_another()),
+        "CURRENT",
+        "accepting replays",
+    ),
+    Vector(
+        "endorsed-alone",
+        "The reader trusts who endorsed it, and nobody who recorded it.",
+        lambda: zip_bytes(make.endorsed_by_another()),
+        "UNTRUSTED",
+        "trusting another",
+        "signature",
+        "not_accepted",
+    ),
+    Vector(
+        "endorsed-alone-accepted",
+        "The same, for a reader who takes an endorsement for enough.",
+        lambda: zip_bytes(make.endorsed_by_another()),
+        "CURRENT",
+        "accepting endorsements",
     ),
     Vector(
         "valid-evidence",
@@ -378,13 +436,6 @@ VECTORS = [
                 "The verdict does not follow from the traces.",
             ),
             (
-                "claims-left-out",
-                "violated claims removed",
-                "claims",
-                "claims_left_out",
-                "The violated claims were removed.",
-            ),
-            (
                 "other-title",
                 "another title",
                 "claims",
@@ -392,6 +443,25 @@ VECTORS = [
                 "The title is not that of the script's header.",
             ),
         )
+    ),
+    Vector(
+        "claims-left-out",
+        "The violated claims were removed and the verdict with them: whoever made it may not have known "
+        "these rules. A checker that has them judges them too.",
+        make.forgery("violated claims removed"),
+        "INTACT",
+        "without trust",
+        verdict="violated",
+        beyond=LEFT_OUT,
+    ),
+    Vector(
+        "claims-of-a-version-to-come",
+        "The violated claims are said to hold by version 99 of their rules. They are not recomputed and "
+        "count for nothing; a checker judges the versions that it has.",
+        make.by_the_reporter("violated claims of a version to come"),
+        "INTACT",
+        verdict="violated",
+        beyond=LEFT_OUT,
     ),
     Vector(
         "wheel-under-a-releases-name",

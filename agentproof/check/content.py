@@ -3,13 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from ..bundle.folder import read_beside
 from ..bundle.store import MANIFEST, Bundle, sha256, short
-from ..claims import INVARIANTS, AuthoredClaim, read_claims
-from ..errors import BundleError, CannotDoError, UsageError
+from ..bundle.wheel import Wheel, normalise, read_wheel, same_version
+from ..claims import AUTHORED, AuthoredClaim, find_authored, header_claims
+from ..claims.authored import probe_check
+from ..errors import BundleError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
@@ -20,12 +24,12 @@ from ..models.trace import Mode, Trace
 from ..models.wire import compact
 from .members import require
 from .memo import Memo
-from .source import Wheel, normalise, read_wheel, same_version
 
 if TYPE_CHECKING:
     from .trees import TreeComparison
 
 _HEADERS: Memo[Header] = Memo(limit=MAX_KEPT_BYTES)
+_MODES = ("as-written", "streamed", "both")
 _PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
 
 
@@ -52,10 +56,24 @@ def check_environment(manifest: Manifest) -> None:
         for package in locked
     ]
     require(same == [True], "the target is not one of the environment's packages", reason="other_lock")
+    if manifest.reproduction.requires:
+        _require_requirements(manifest.reproduction.requires)
     origin = target.origin
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
     require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+
+
+def _require_requirements(texts: Iterable[str]) -> None:
+    """Each is a requirement of a name, which a replay asks an index for."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 (5 ms, for few bundles)
+
+    for text in texts:
+        try:
+            named = Requirement(text).url is None
+        except InvalidRequirement:
+            named = False
+        require(named, f"reproduction.requires: {text!r} is not a requirement of a name")
 
 
 def read_target(data: bytes, target: Target) -> Wheel:
@@ -63,13 +81,17 @@ def read_target(data: bytes, target: Target) -> Wheel:
     if sha256(data) != target.sha256:
         raise BundleError("other_wheel", "not the target's SHA-256", path=target.wheel)
     wheel = read_wheel(data, target.wheel)
-    if wheel.name != target.name or wheel.version != target.version:
+    if wheel.name != target.name or not same_version(wheel.version, target.version):
         text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {target.name} {target.version}"
         raise BundleError("other_wheel", text, path=target.wheel)
     return wheel
 
 
-def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
+Authored = Callable[[str], bytes | str | None]
+"""Gives the reader's own file for one of the reproduction: its bytes, what else is there, or None."""
+
+
+def authored_beside(path: Path) -> Authored | None:
     """The authored files of the case that holds the bundle at `path`, in a repository store."""
     case = path.absolute().parent
     if not path.is_dir() or not (case.parent / "wheels").is_dir():
@@ -77,28 +99,20 @@ def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
     if case.name == "bundles" and (case.parent / MANIFEST).is_file():
         return None  # an unpacked comparison, whose recordings have no author beside them
 
-    def read(name: str) -> bytes | None:
-        # A file of that name that cannot be the recorded one is a difference too, not an error.
-        place = case / name
-        try:
-            return place.read_bytes() if place.is_file() else None
-        except OSError as error:
-            raise CannotDoError(f"{place}: {error.strerror}") from error
-
-    return read
+    return partial(read_beside, case)
 
 
-def compare_authored(
-    manifest: Manifest, bundle: Bundle, authored: Callable[[str], bytes | None] | None
-) -> Iterator[Difference]:
+def compare_authored(manifest: Manifest, bundle: Bundle, authored: Authored | None) -> Iterator[Difference]:
     """The reproduction's files that are not those that the reader holds beside the bundle."""
     if authored is None:
         return
     for path in manifest.reproduction.files:
         mine = authored(path)
         if mine is not None and mine != bundle.members[path]:
+            # A file of that name that cannot be the recorded one is a difference too, not an error.
+            yours = mine if isinstance(mine, str) else sha256(mine)
             yield Difference(
-                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=sha256(mine)
+                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=yours
             )
         elif mine is None and path == manifest.reproduction.entry:
             yield Difference(
@@ -191,35 +205,69 @@ def check_header(manifest: Manifest, bundle: Bundle) -> Header:
 def authored_in(
     manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims that the reproduction's header authors."""
+    """The claims that the reproduction's header authors, as far as this tool can read them.
+
+    A manifest may have them in other versions, or of kinds, that this tool lacks. They are all there even
+    so, and no others, and their arguments are the header's.
+    """
+    entry = manifest.reproduction.entry
+    recorded = manifest.judgement.claims
+    written = {(claim.id, claim.mode): claim for claim in recorded if claim.arguments is not None}
+    # An author could not know the names of rules that came later.
+    taken = {claim.kind for claim in recorded if claim.arguments is None}
+    claims: list[AuthoredClaim] = []
     try:
-        return read_claims(header.claims, modes=traces, path=manifest.reproduction.entry)
+        for each in header_claims(header.claims, modes=traces, path=entry, taken=taken):
+            claim = written.get((each.id, each.mode))
+            if claim is None or claim.kind != each.kind:
+                raise _other_authored()
+            kind = find_authored(claim.kind, claim.version)
+            if kind is not None and _differ(each.arguments(kind), claim.arguments):
+                raise _other_authored()
+            is_current = kind is not None and kind is AUTHORED.get(each.kind)
+            with nullcontext() if is_current else suppress(UsageError):
+                own = each.current()
+                arguments = each.arguments(own)
+                claims.append(AuthoredClaim(each.id, each.kind, own.VERSION, each.mode, arguments))
     except UsageError as error:
         raise BundleError("bad_header", error.message) from error
+    return tuple(claims)
 
 
-def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ...]:
-    """What this tool would judge beyond the manifest's claims.
+def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
+    """The manifest's claims are in their order, each once: those of rules, then all the authored ones.
 
-    That may only be invariants that another version of agentproof did not know: the author's own
-    claims are all there and no others, and a recorder of this version knew what this version knows.
+    `own` is what this tool judges by itself. Which rules there are is a matter of the version that recorded.
     """
-
-    def authored(claims: Iterable[ClaimResult]) -> list[tuple[object, ...]]:
-        mine = [claim for claim in claims if claim.kind not in INVARIANTS]
-        return [(claim.id, claim.kind, claim.mode, claim.arguments) for claim in mine]
-
     recorded = manifest.judgement.claims
-    if authored(recorded) != authored(everything.claims):
-        text = "its authored claims are not those of the reproduction's header and checks"
-        raise BundleError("other_claims", text, path=MANIFEST)
-    known = {(claim.kind, claim.mode) for claim in recorded}
-    beyond = tuple(claim for claim in everything.claims if (claim.kind, claim.mode) not in known)
-    if manifest.recorder.agentproof == __version__:
-        names = ", ".join(f"{claim.kind} ({claim.mode})" for claim in beyond) or "them in another order"
-        text = f"agentproof {__version__} judges {names}; the manifest does not"
-        raise BundleError("claims_left_out", text, path=MANIFEST)
-    return beyond
+    rules = [claim for claim in recorded if claim.arguments is None]
+    authored = recorded[len(rules) :]
+    for claim in rules:
+        if claim.id != claim.kind:
+            text = f"claim {claim.id!r} has neither arguments nor the name of its rule, {claim.kind}"
+            raise BundleError("malformed_claim", text, path=MANIFEST)
+    places = [(claim.kind, _MODES.index(claim.mode)) for claim in rules]
+    if tuple(rules) != recorded[: len(rules)] or places != sorted(set(places)):
+        raise BundleError("other_claims", "claims are not in their order, each once", path=MANIFEST)
+    modes = [each.mode for each in manifest.recordings]
+    expected = [
+        *(
+            (each.id, each.kind, each.mode)
+            for each in header_claims(header.claims, modes=modes, path=manifest.reproduction.entry)
+        ),
+        *((claim.id, claim.kind, claim.mode) for claim in own.claims if claim.kind == probe_check.NAME),
+    ]
+    if [(claim.id, claim.kind, claim.mode) for claim in authored] != expected:
+        raise _other_authored()
+
+
+def _other_authored() -> BundleError:
+    text = "its authored claims are not those of the reproduction's header and checks"
+    return BundleError("other_claims", text, path=MANIFEST)
+
+
+def _differ(one: object, other: object) -> bool:
+    return compact(one) != compact(other)
 
 
 def values_in(judgement: Judgement) -> bytes:

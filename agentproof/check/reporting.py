@@ -16,8 +16,10 @@ from ..models.report import (
     ReportedClaim,
     ReportedTarget,
     Signer,
+    StatedClaim,
     Verdict,
 )
+from ..models.statement import Role
 
 Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
 """The status of one step, its reason code, and a sentence."""
@@ -42,7 +44,14 @@ class Outcomes:
 
 
 def report_on(
-    outcomes: Outcomes, *, label: str | None, identity: str, signers: tuple[Signer, ...] = ()
+    outcomes: Outcomes,
+    *,
+    label: str | None,
+    identity: str,
+    signers: tuple[Signer, ...] = (),
+    also: tuple[ReportedClaim, ...] = (),
+    not_recomputed: tuple[StatedClaim, ...] = (),
+    rests_on: Role | None = None,
 ) -> Report:
     """The report on something that is no single recording: without target and verdict."""
     results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
@@ -56,9 +65,12 @@ def report_on(
         verdict=None,
         checks=tuple(results),
         signers=signers,
+        rests_on=rests_on,
+        sdk_changes=None,
         differences=(),
         stated=(),
-        also=(),
+        also=also,
+        not_recomputed=not_recomputed,
         hint=None,
     )
 
@@ -75,14 +87,18 @@ def result_of(name: CheckName, outcome: Outcome) -> CheckResult:
     return CheckResult(name=name, status=status, reason=reason, detail=detail[:4096])
 
 
+_TRUST = ("untrusted", "not_accepted", "threshold")
+"""Reasons for which a sound bundle is UNTRUSTED."""
+
+
 def status_of(results: Iterable[CheckResult]) -> BundleStatus:
     """The one word for these checks."""
     made = list(results)
     required = [result for result in made if result.name in REQUIRED]
     failed = [result.reason for result in made if result.status == "failed"]
-    if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
+    if any(reason not in (*_TRUST, "other_source") for reason in failed):
         return "INVALID"
-    if any(reason in ("untrusted", "threshold") for reason in failed):
+    if any(reason in _TRUST for reason in failed):
         return "UNTRUSTED"
     if failed:
         return "STALE"
@@ -96,7 +112,7 @@ def target_of(manifest: Manifest) -> ReportedTarget:
 
 
 def verdict_of(judgement: Judgement) -> Verdict:
-    """What a judgement that was recomputed says."""
+    """What this tool's own judgement says."""
     return Verdict(
         status=judgement.verdict,
         reasons=judgement.reasons,
@@ -116,6 +132,13 @@ def reported(claim: ClaimResult) -> ReportedClaim:
     )
 
 
+def stated_claim(claim: ClaimResult) -> StatedClaim:
+    """A claim that was not recomputed."""
+    return StatedClaim(
+        id=claim.id, kind=claim.kind, version=claim.version, mode=claim.mode, stated=claim.status
+    )
+
+
 def unreadable(error: BundleError, label: str) -> Report:
     """The report about a container that could not be read."""
     results = [result_of("members", ("failed", error.reason, str(error)))]
@@ -130,8 +153,11 @@ def unreadable(error: BundleError, label: str) -> Report:
         verdict=None,
         checks=tuple(results),
         signers=(),
+        rests_on=None,
+        sdk_changes=None,
         differences=(),
         stated=(),
         also=(),
+        not_recomputed=(),
         hint=error.hint,
     )

@@ -16,21 +16,25 @@ Rules:
    in no part that is told, the script changed the SDK (and nobody allowed it), or it asked for what the
    level of isolation lacks.
 6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+
+A judgement that was recorded is judged again (`rejudge`): what of it this tool has must come out the same,
+what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from ..errors import BundleError, FormatError
+from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS
 from ..models.events import ModelCalled, NetworkRefused, SdkImported
 from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..models.wire import Sha256, first_problem
-from . import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in
+from . import INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, find_authored, find_kind, find_rule
 from .authored import needs_of, parse_arguments, script_ended
 from .rules import script_completed
 
@@ -50,6 +54,9 @@ REASONS: Mapping[str, str] = {
     "not_captured": "this recording could not capture a part that the claims need",
 }
 """Why a verdict is inconclusive, by code."""
+
+BEYOND = "beyond what was recorded, by rules or versions that its maker did not have"
+"""The heading of claims that a manifest does not have."""
 
 ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
 
@@ -80,51 +87,103 @@ def judge(
 ) -> Judgement:
     """Evaluate claims and conclude.
 
-    A recording asks for every invariant, the `authored` claims of the header (see
-    `claims.read_claims`), and the checks that the script made. A check of a bundle asks for exactly
-    the `claims` that the manifest lists (see `asked_in`).
+    Asked are every rule of this tool, the `authored` claims of the header (see `claims.read_claims`) and
+    the checks that the script made; or exactly `claims`.
 
     Raises:
         BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
             that are not of the kind's shape.
     """
     evidence = Evidence.of(traces, state)
+    overruling = _overruling(evidence, recordings, conduct, isolation)
+    bench = _Bench(evidence, overruling, coverage, recordings)
     if claims is None:
         written = (*authored, *checks_in(evidence))
-        asked = (
+        claims = (
             *invariants(traces),
             *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
         )
-    else:
-        asked = claims
-    missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
-    results: list[ClaimResult] = []
-    blind: set[str] = set()
-    at_odds = False  # whether one of the repeats shows a violation that rests on what they differ in
-    for claim in asked:
-        needs, evaluate = _evaluator(claim, traces)
-        seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
-        failed = {part for view in seen.views.values() for part in view.failed_parts}
-        differing = {part for each in recordings if each.mode in seen.views for part in each.touched}
-        if needs & (failed | missing):
-            blind.add("recorder_failed" if needs & failed else "not_captured")
-            results.append(_result(claim, Outcome("not_observed", 0)))
+    _check_number(claims, evidence)
+    return bench.conclude(tuple(map(bench.evaluate, claims)))
+
+
+@dataclass(frozen=True)
+class Rejudgement:
+    """A recorded judgement as this tool sees it."""
+
+    recomputed: Judgement
+    """What the manifest should say: its claims recomputed, but as they are there if this tool lacks them."""
+    now: Judgement
+    """The claims of `recomputed` that this tool has, then `beyond`, and the verdict over both."""
+    beyond: tuple[ClaimResult, ...]
+    """Claims of rules, or of versions of rules, that the manifest does not have."""
+    not_recomputed: tuple[ClaimResult, ...]
+    """The manifest's claims of rules, or of versions of rules, that this tool lacks; they do not count."""
+
+
+def rejudge(
+    recorded: Judgement,
+    *,
+    own: Judgement,
+    traces: Mapping[Mode, Trace],
+    state: Callable[[Sha256], Any],  # Any: a state's JSON
+    recordings: tuple[Recording, ...],
+    conduct: Conduct,
+    isolation: Isolation,
+    coverage: tuple[Gap, ...] = (),
+) -> Rejudgement:
+    """Judge again what another version of this tool judged; `own` is what this one judges by itself.
+
+    Whoever has a `Rejudgement` compares `recomputed` with what was recorded.
+
+    Raises:
+        BundleError: a claim is about a mode that was not recorded or is not its rule's, or has arguments
+            that are not of its kind's shape.
+    """
+    evidence = Evidence.of(traces, state)
+    bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage, recordings)
+    _check_number(recorded.claims, evidence)
+    evaluated = {_key(result): result for result in own.claims}
+    recomputed: list[ClaimResult] = []
+    missing: list[ClaimResult] = []
+    for claim in recorded.claims:
+        _check_mode(claim, (*ALL_MODES, "both"), traces)
+        if find_kind(claim.kind, claim.version) is None:
+            missing.append(claim)
+            recomputed.append(claim)
             continue
-        found = _evaluated(claim, evaluate, seen)
-        if needs & differing:
-            blind.add("repeats_differ")
-            at_odds = at_odds or found.status == "violated"
-            found = _result(claim, Outcome("not_observed", 0))
-        results.append(found)
-    if any(gap.code == "not_watched" for gap in coverage):
-        blind.add("not_watched")
-    return _concluded(
-        tuple(results),
-        evidence,
-        overruling=_overruling(evidence, recordings, conduct, isolation),
-        blind=blind,
-        at_odds=at_odds,
+        asked = ClaimRequest(claim.id, claim.kind, claim.version, claim.mode, claim.arguments)
+        recomputed.append(evaluated.get(_key(claim)) or bench.evaluate(asked))
+    known = {_key(claim) for claim in recorded.claims}
+    beyond = tuple(result for result in own.claims if _key(result) not in known)
+    lacking = {_key(claim) for claim in missing}
+    counted = (*(result for result in recomputed if _key(result) not in lacking), *beyond)
+    # Why a rule that this tool lacks saw nothing is for that rule to say.
+    unknown = {"recorder_failed", "not_captured"} & set(recorded.reasons) if missing else set()
+    return Rejudgement(
+        recomputed=bench.conclude(tuple(recomputed), blind=unknown),
+        now=bench.conclude(counted),
+        beyond=beyond,
+        not_recomputed=tuple(missing),
     )
+
+
+def _key(claim: ClaimResult) -> tuple[str, str, int, str]:
+    return claim.id, claim.kind, claim.version, claim.mode
+
+
+def _check_number(asked: Sequence[ClaimRequest | ClaimResult], evidence: Evidence) -> None:
+    """Not more is asked than can be looked at in little time."""
+    authored = sum(1 for claim in asked if claim.kind not in INVARIANTS)
+    events = max((len(view.events) for view in evidence.views.values()), default=0)
+    if authored > MAX_CLAIMS or authored * events > MAX_CLAIM_LOOKS:
+        raise BundleError(
+            "too_many",
+            f"{authored} claims and checks of the script on {events} events; at most {MAX_CLAIMS}, and "
+            f"{MAX_CLAIM_LOOKS} looks at events",
+            path="traces",
+            hint="give fewer labels to probe.check, and say in `probe.observe` what differs",
+        )
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
@@ -144,14 +203,6 @@ def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
     return tuple(asked)
 
 
-def asked_in(judgement: Judgement) -> tuple[ClaimRequest, ...]:
-    """The claims that a manifest says were judged."""
-    return tuple(
-        ClaimRequest(claim.id, claim.kind, claim.version, claim.mode, claim.arguments)
-        for claim in judgement.claims
-    )
-
-
 def explain_reason(code: str) -> str:
     """A sentence for a reason's code."""
     return REASONS.get(code, code.replace("_", " "))
@@ -164,36 +215,92 @@ _MODES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _evaluator(
-    claim: ClaimRequest, traces: Mapping[Mode, Trace]
-) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
-    """What a claim needs, and how it is evaluated."""
-    invariant, authored = INVARIANTS.get(claim.kind), AUTHORED.get(claim.kind)
-    kind = invariant or authored
-    if kind is None or claim.version != kind.VERSION:
-        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted({*INVARIANTS, *AUTHORED}))
-        raise BundleError(
-            "unknown_claim",
-            f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
-            path="manifest.json",
-            hint="a newer agentproof wrote it (update your checkout of it), or it is damaged",
-        )
+class _Bench:
+    """One recording, on which claims are evaluated and a verdict is reached."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        overruling: set[str],
+        coverage: Iterable[Gap],
+        recordings: Iterable[Recording],
+    ) -> None:
+        self._evidence = evidence
+        self._touched = {each.mode: frozenset(each.touched) for each in recordings}
+        coverage = tuple(coverage)
+        self._is_all_watched = not any(gap.code == "not_watched" for gap in coverage)
+        self._overruling = overruling
+        self._missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
+
+    def evaluate(self, claim: ClaimRequest) -> ClaimResult:
+        """One claim.
+
+        Raises:
+            BundleError: this tool does not have it, its mode or its arguments.
+        """
+        needs, evaluate = self._evaluator(claim)
+        if self._blind(needs, claim.mode) is not None:
+            return _result(claim, Outcome("not_observed", 0))
+        return _evaluated(claim, evaluate, self._seen(claim.mode))
+
+    def conclude(self, results: tuple[ClaimResult, ...], *, blind: Iterable[str] = ()) -> Judgement:
+        """The verdict over these claims; `blind` are reasons for which others had nothing to judge."""
+        why = {*blind, *(() if self._is_all_watched else ("not_watched",))}
+        at_odds = False  # whether the repeat that is kept shows a violation that rests on what they differ in
+        for result in results:
+            if result.status != "not_observed" or find_kind(result.kind, result.version) is None:
+                continue
+            asked = ClaimRequest(result.id, result.kind, result.version, result.mode, result.arguments)
+            needs, evaluate = self._evaluator(asked)
+            if reason := self._blind(needs, result.mode):
+                why.add(reason)
+            if reason == "repeats_differ" and not at_odds:
+                at_odds = _evaluated(asked, evaluate, self._seen(result.mode)).status == "violated"
+        return _concluded(results, self._evidence, overruling=self._overruling, blind=why, at_odds=at_odds)
+
+    def _seen(self, mode: ClaimMode) -> Evidence:
+        return self._evidence if mode == "both" else self._evidence.only(mode)
+
+    def _blind(self, needs: frozenset[str], mode: ClaimMode) -> str | None:
+        """Why a claim that needs these parts of the recording saw nothing, if it did not."""
+        failed = {part for view in self._seen(mode).views.values() for part in view.failed_parts}
+        if needs & failed:
+            return "recorder_failed"
+        if needs & self._missing:
+            return "not_captured"
+        differing = frozenset[str]().union(*(self._touched[each] for each in self._seen(mode).views))
+        return "repeats_differ" if needs & differing else None
+
+    def _evaluator(self, claim: ClaimRequest) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
+        """What a claim needs, and how it is evaluated."""
+        rule, authored = find_rule(claim.kind, claim.version), find_authored(claim.kind, claim.version)
+        kind = rule or authored
+        if kind is None:
+            raise BundleError(
+                "unknown_claim",
+                f"claim {claim.id!r} is of kind {claim.kind} {claim.version}, which this tool does not have",
+                path="manifest.json",
+            )
+        _check_mode(claim, _MODES[kind.SCOPE], self._evidence.views)
+        if authored is None:
+            if rule is None or claim.arguments is not None:
+                raise _malformed(claim, "a rule has no arguments")
+            return rule.NEEDS, rule.evaluate
+        try:
+            arguments = parse_arguments(authored, claim.arguments)
+        except FormatError as error:
+            raise _malformed(claim, error.message) from error
+        return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
+
+
+def _check_mode(claim: ClaimRequest | ClaimResult, modes: Iterable[str], traces: Iterable[Mode]) -> None:
     needed = ALL_MODES if claim.mode == "both" else (claim.mode,)
-    if claim.mode not in _MODES[kind.SCOPE] or any(mode not in traces for mode in needed):
+    if claim.mode not in modes or not {*needed} <= {*traces}:
         raise BundleError(
             "unknown_claim",
             f"claim {claim.id!r} is about mode {claim.mode}; the traces are {', '.join(sorted(traces))}",
             path="manifest.json",
         )
-    if authored is None:
-        if invariant is None or claim.arguments is not None:
-            raise _malformed(claim, "an invariant has no arguments")
-        return invariant.NEEDS, invariant.evaluate
-    try:
-        arguments = parse_arguments(authored, claim.arguments)
-    except FormatError as error:
-        raise _malformed(claim, error.message) from error
-    return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
 
 
 def _malformed(claim: ClaimRequest, why: str) -> BundleError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import chosen_key, examples
+from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
@@ -126,13 +126,13 @@ def signer_of(key: Path | None) -> PrivateKey:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write the comparison to this .zip or directory. Default: comparison.agentproof.zip.",
 )
 @click.option("--replace", is_flag=True, help="Replace another comparison that is in the way.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle.")
@@ -193,7 +193,7 @@ def compare(
             key=signer_of(key),
             progress=progress,
         )
-    rows = [row for part in compared for row in part.comparison.rows]
+    rows = [row for part in compared for row in part.rows]
     if not as_json:
         for line in console_comparison.render_comparison(rows, verbose=verbose):
             click.echo(line)
@@ -202,7 +202,9 @@ def compare(
     for part, place in zip(compared, places, strict=True):
         if as_json:
             click.echo(
-                console_comparison.comparison_json(part.comparison, bundle_id=part.bundle_id, written=place)
+                console_comparison.comparison_json(
+                    part.comparison, rows=part.rows, bundle_id=part.bundle_id, written=place
+                )
             )
         else:
             click.echo(f"  {'wrote':<12}{place}  (comparison sha256:{part.bundle_id[:16]}…)")

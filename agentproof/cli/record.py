@@ -1,10 +1,11 @@
 """`agentproof record`: record a script as a signed bundle."""
 
+import dataclasses
 from pathlib import Path
 
 import click
 
-from .group import ForScript, chosen_key, examples, key_options
+from .group import ForScript, OutputPath, chosen_key, examples, key_options
 
 
 @examples(
@@ -18,6 +19,21 @@ from .group import ForScript, chosen_key, examples, key_options
 @click.argument("arguments", nargs=-1)
 @click.option(
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder that is the reproduction: all that it holds can be used. Default: the script's own in "
+    "a project (pyproject.toml, .git), elsewhere the script and the modules that it imports.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Take this along from beside a script that is in no project. Repeatable.",
 )
 @click.option(
     "--sdk",
@@ -98,7 +114,7 @@ from .group import ForScript, chosen_key, examples, key_options
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
@@ -114,6 +130,8 @@ def record(
     arguments: tuple[str, ...],
     *,
     entry: str | None,
+    root: Path | None,
+    files: tuple[Path, ...],
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -178,8 +196,9 @@ def record(
         redact_patterns=redact_patterns,
         limits=Limits(seconds=timeout),
     )
-    reproduction = read_reproduction(select(script, arguments, entry=entry))
-    recording.check_request(reproduction, target, conditions, output=output)
+    selection = select(script, arguments, entry=entry, root=root)
+    reproduction = read_reproduction(dataclasses.replace(selection, added=files))
+    recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:
         bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)

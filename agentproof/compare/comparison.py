@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import Literal
 
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
-from ..diff.rows import Attempt, Series, is_older, pack, parts
+from ..diff.rows import Attempt, Series, build_rows, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..models.comparison import Comparison, Row
 from ..record.conditions import Conditions
+from ..record.final_check import check_sound
 from ..record.kept import ResultStore, default_results
 from ..record.output import beside
 from ..record.progress import Progress
 from ..record.recording import names_target, record
 from ..record.target import Target, check_targets
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .subjects import Subject
 
@@ -40,6 +41,8 @@ class SignedComparison:
     bundle_id: str
     failures: tuple[str, ...]
     """What could not be recorded, in full, for whoever asked."""
+    rows: tuple[Row, ...]
+    """The comparison's rows; where a bundle was recorded by other rules, as this tool judges it."""
 
 
 def compare(
@@ -79,7 +82,10 @@ def packed(
 ) -> SignedComparison:
     """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
-    return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures))
+    check_sound(bundle)
+    judged = [attempt.judgement for each in series for attempt in each.attempts if attempt.bundle]
+    rows = build_rows(series) if any(judged) else comparison.rows
+    return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures), rows)
 
 
 class Recorder:
@@ -103,7 +109,7 @@ class Recorder:
         """A subject on all targets, its own first."""
         attempts: list[Attempt] = []
         if subject.bundle is not None:
-            attempts.append(Attempt(subject.name, bundle=subject.bundle))
+            attempts.append(Attempt(subject.name, bundle=subject.bundle, judgement=subject.judged_now))
         elif names_target(subject.reproduction):
             attempts.append(self.attempt(subject, None))
         attempts += [self.attempt(subject, target) for target in targets]
@@ -160,6 +166,8 @@ def check_place(path: Path, *, replace: bool) -> None:
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
+    if is_stream(path):
+        return
     if path.exists() and not replace:
         raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
     parent = path.absolute().parent
@@ -181,7 +189,7 @@ def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> 
         path = beside(path, compared.bundle_id)
     elif output is not None:
         check_place(path, replace=replace)
-    if path.name.endswith(".zip"):
+    if path.name.endswith(".zip") or is_stream(path):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
         write_directory(compared.bundle, path, replace=replace)

@@ -19,8 +19,10 @@ from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
+from ..models.manifest import Judgement
 from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
 from ..record.selection import Selection, is_test, select
+from ..system.files import shown
 
 SCRIPT: Final = "reproduction.py"
 _DEPTH: Final = 3
@@ -33,6 +35,8 @@ class Subject:
     name: str
     reproduction: Reproduction
     bundle: Bundle | None = None
+    judged_now: Judgement | None = None
+    """Of a bundle that was recorded by other rules than this tool's: what it judges."""
     place: Path | None = None
     """Where it was found, as it was named."""
 
@@ -103,7 +107,7 @@ def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
 
 def _script_subject(script: Path, arguments: tuple[str, ...] = ()) -> Subject:
     name = script.resolve().parent.name if script.name == SCRIPT else script.stem
-    return Subject(name, read_reproduction(Selection(script, arguments=arguments)), place=script)
+    return Subject(shown(name), read_reproduction(Selection(script, arguments=arguments)), place=script)
 
 
 def _tests_name(tests: tuple[str, ...]) -> str:
@@ -136,7 +140,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             hint="`agentproof check-current-bundle` says more",
         )
     name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
-    return Subject(name, reproduction_in(bundle), bundle=bundle, place=path)
+    now = checked.judgement if checked.judgement != checked.manifest.judgement else None
+    return Subject(name, reproduction_in(bundle), bundle=bundle, judged_now=now, place=path)
 
 
 # Names

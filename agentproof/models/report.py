@@ -41,6 +41,14 @@ class CheckResult(Wire):
     """One sentence for people."""
 
 
+Covers = Literal["recording", "observations", "observations_but_bodies", "evidence", "endorsement"]
+"""What a signature is about. `recording`: the whole bundle, as the signer's recorder saw it.
+`observations`: judgement, conduct and every event agreed on the signer's machine, but for what may differ
+between machines; `observations_but_bodies`: the same where that machine could not see functions' bodies.
+`evidence`: the evidence id agreed and nothing else was compared; it counts for nothing. `endorsement`: the
+signer vouches for the bundle and ran nothing."""
+
+
 class Signer(Wire):
     """One attestation."""
 
@@ -50,6 +58,7 @@ class Signer(Wire):
     fingerprint: Text
     principals: ListOf[Text]
     """Whom the reader's trust knows by this key; empty where it is not trusted."""
+    covers: Covers
     detail: Text
 
 
@@ -73,12 +82,24 @@ class ReportedClaim(Wire):
     because: ListOf[Finding]
 
 
+class StatedClaim(Wire):
+    """A claim of a rule, or of a version of one, that the checking tool lacks."""
+
+    id: Text
+    kind: Text
+    version: Count
+    mode: Literal["as-written", "streamed", "both"]
+    stated: ClaimStatus
+    """What the manifest says; it was not recomputed, and counts neither as violated nor as holding."""
+
+
 class Verdict(Wire):
-    """The verdict as it was recomputed."""
+    """The verdict of the checking tool, over all claims that it can judge."""
 
     status: Literal["violated", "holds", "inconclusive"]
     reasons: ListOf[Text]
     claims: ListOf[ReportedClaim]
+    """Those of the manifest that were recomputed, then those of `also`."""
 
 
 class Difference(Wire):
@@ -102,11 +123,18 @@ class Report(Wire):
     """Null unless the claims were recomputed."""
     checks: ListOf[CheckResult]
     signers: ListOf[Signer]
+    rests_on: Role | None
+    """The strongest role in which somebody trusted signed; `replayed` and `endorsed` only pass where the
+    reader accepts them. Null where nobody trusted did."""
+    sdk_changes: Literal["allowed"] | None
+    """`allowed`: recorded with `--allow-sdk-changes`, so that the script may have changed what it accuses."""
     differences: ListOf[Difference]
     """For STALE."""
     stated: ListOf[Text]
     """What rests on the recorder's word alone."""
     also: ListOf[ReportedClaim]
-    """Claims that this tool could judge beyond the recorded ones; they change nothing."""
+    """Claims of rules, or of versions of rules, that the manifest lacks; they count for the verdict."""
+    not_recomputed: ListOf[StatedClaim]
+    """Claims of the manifest that the checking tool lacks; with one of them a bundle is at most INTACT."""
     hint: Text | None
     """The next step."""

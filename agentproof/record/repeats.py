@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from ..models.diff import diff
 from ..models.wire import Sha256
-from .canonical import Canonical, RawEvent, Settled
+from .canonical import Canonical, RawEvent, Settled, in_any_order, loosely
 
 MOST_DIFFERENCES = 20
 _MOST_ALIGNED = 4000
@@ -62,9 +62,6 @@ SCRIPT = "script"
 OUTPUT = "output"
 """What the script printed; no claim needs it."""
 
-EVIDENCE = frozenset({SCRIPT, "hooks", "models", "runs", "states", "tests"})
-"""The parts that the evidence projection reads."""
-
 _LOOKED_AT = ("session_before", "session_after", "input_list", "snapshot")
 _CUT = ("cancelled", "left", "unfinished")
 _TELLING = ("kind", "tool", "function", "hook", "operation", "stream", "name", "agent")
@@ -78,7 +75,7 @@ def agreement(
     if mine == theirs:
         return ("same" if first.raw_order == second.raw_order else "order"), ()
     mine, theirs = (_without_order(events) for events in (mine, theirs))
-    if _in_any_order(mine, first.states) == _in_any_order(theirs, second.states):
+    if loosely(mine, first.states) == loosely(theirs, second.states):
         return "order", ()
     if _by_runs(mine, first.states) == _by_runs(theirs, second.states):
         return "order", ()  # other workers of a pool took the same work
@@ -88,7 +85,10 @@ def agreement(
 
 def touched(first: Canonical, second: Canonical) -> tuple[str, ...]:
     """The parts of the recorder whose events are not the same in both, in whatever order; sorted."""
-    counts = [Counter(_telling(event, each.states) for event in _events(each)) for each in (first, second)]
+    known: dict[str, str] = {}
+    counts = [
+        Counter(_telling(event, each.states, known) for event in _events(each)) for each in (first, second)
+    ]
     return tuple(sorted({part for (part, _), _ in _difference(*counts)}))
 
 
@@ -97,10 +97,14 @@ def _difference(one: Counter[Any], other: Counter[Any]) -> Iterator[tuple[Any, i
     yield from (other - one).items()
 
 
-def _telling(event: dict[str, Any], states: Mapping[Sha256, bytes]) -> tuple[str, str]:  # Any: JSON
+def _telling(
+    event: dict[str, Any],
+    states: Mapping[Sha256, bytes],
+    known: dict[str, str],  # Any: JSON
+) -> tuple[str, str]:
     """The part that saw an event, and what it says, without its place and the name of a frame."""
     told = {key: part for key, part in event.items() if key not in ("seq", "after", "frame")}
-    return _part_of(event), json.dumps(_in_any_order(told, states), sort_keys=True)
+    return _part_of(event), json.dumps(in_any_order(told, states, known), sort_keys=True)
 
 
 def _part_of(event: Mapping[str, Any]) -> str:  # Any: JSON
@@ -132,6 +136,7 @@ def _by_runs(
 ) -> Counter[tuple[str, ...]]:  # Any: JSON
     """Each run as what happened in it, in its order, and each event outside of runs by itself."""
     groups: dict[str, list[str]] = {}
+    looked_at: dict[str, str] = {}
     numbers: dict[str, dict[str, str]] = {}
     for place, event in enumerate(events):
         run = str(event.get("run") or event.get("of_run") or f"#{place}")
@@ -141,28 +146,9 @@ def _by_runs(
             if key in _LABELS and isinstance(part, str):
                 told[key] = known.setdefault(part, f"{part[:1]}{len(known)}")
             elif key != "seq":
-                told[key] = _in_any_order(part, states)
+                told[key] = in_any_order(part, states, looked_at)
         groups.setdefault(run, []).append(json.dumps(told, sort_keys=True))
     return Counter(tuple(group) for group in groups.values())
-
-
-_RACING = frozenset({"tool_input_guardrail_results", "tool_output_guardrail_results"})
-"""Lists of a state that the SDK appends to as tools that ran side by side come to their ends."""
-
-
-def _in_any_order(part: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
-    """The same with each state in the place of its digest, and with the order of racing lists left open."""
-    if isinstance(part, str) and part in states:
-        return _in_any_order(json.loads(states[part]), {})
-    if isinstance(part, list):
-        return [_in_any_order(item, states) for item in part]
-    if isinstance(part, dict):
-        found = {key: _in_any_order(item, states) for key, item in part.items()}
-        for key in _RACING & found.keys():
-            if isinstance(found[key], list):
-                found[key].sort(key=lambda item: json.dumps(item, sort_keys=True))
-        return found
-    return part
 
 
 @dataclass

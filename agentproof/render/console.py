@@ -11,10 +11,10 @@ from typing import Protocol, Self
 import click
 
 from .. import claims
-from ..claims.judge import explain_reason
+from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult, Conduct, Finding, Manifest
-from ..models.report import ON_REQUEST, Report
+from ..models.report import ON_REQUEST, Covers, Report, ReportedClaim
 from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
@@ -22,6 +22,7 @@ from .ending import render_endings
 
 _LABEL = 14
 _CLAIM = 20
+_FEW = 8
 
 
 class _Status(Protocol):
@@ -117,7 +118,9 @@ _UNTOUCHED = "no claim that stands rests on it"
 
 def _changed(conduct: Conduct) -> str:
     places = [f"{each.name} at {each.file}:{each.line}" for each in conduct.private_writes]
-    names = [*(f"replaced {name}" for name in conduct.changed), *(f"set {place}" for place in places)]
+    # What is no object's name says by itself what was done.
+    replaced = (name if " " in name else f"replaced {name}" for name in conduct.changed)
+    names = [*replaced, *(f"set {place}" for place in places)]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return printable(", ".join(names[:4]) + more)
 
@@ -132,10 +135,6 @@ def render_written(
     taken: Path | None = None,
 ) -> Iterator[str]:
     """Under the verdict of a recording: who signed it, its ids, and where it was written."""
-    files = document.reproduction.files
-    if len(files) > 1:
-        # Whoever attaches the zip should know what of their folder is in it.
-        yield from _listed("holds files", [printable(file) for file in files])
     yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
     yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     for path in paths:
@@ -156,11 +155,10 @@ def render_report(report: Report, *, verbose: bool = False, quiet: bool = False)
     the word alone, `verbose` what was not recomputed too."""
     if not quiet:
         yield from _checks(report)
+        yield from _beyond(report, verbose=verbose)
     if verbose:
         for text in report.stated:
             yield f"    stated      {printable(text)}"
-        for claim in report.also:
-            yield f"    also        {printable(claim.id)} ({claim.mode}): {claim.status.replace('_', ' ')}"
     yield f"{click.style(report.status, fg=_WORDS[report.status], bold=True)}: {_meaning(report)}"
     if report.hint is not None and not quiet:
         yield f"  next: {printable(report.hint)}"
@@ -176,6 +174,8 @@ def _checks(report: Report) -> Iterator[str]:
         if check.status == "not_made":
             detail = f"not checked: {detail}"
         yield f"  {click.style(mark, fg=colour)} {check.name:<{_LABEL - 2}}{detail}"
+        if check.name == "signature":
+            yield from _signers(report)
     left = [check.name for check in requested if check.status == "not_made"]
     if left:
         yield f"  \N{EN DASH} {', '.join(left)}: on request"
@@ -183,6 +183,49 @@ def _checks(report: Report) -> Iterator[str]:
         yield f"    {printable(difference.what)}"
         yield f"      the bundle  {printable(difference.bundle)}"
         yield f"      yours       {printable(difference.yours)}"
+
+
+def _beyond(report: Report, *, verbose: bool) -> Iterator[str]:
+    """What this tool judges and the manifest does not, and the other way round, each under its heading."""
+    if report.also:
+        yield f"  {BEYOND}:"
+        for status in ("violated", "holds", "not_observed"):
+            claims = [claim for claim in report.also if claim.status == status]
+            word = status.replace("_", " ")
+            if claims and status != "violated" and not verbose:
+                yield f"    {word:<{_LABEL}}{len(claims)} claim{'s' if len(claims) > 1 else ''}"
+                continue
+            for claim in claims:
+                label = f"{word:<{_LABEL}}"
+                if status == "violated":
+                    label = click.style(label, fg="red", bold=True)
+                yield f"    {label}{printable(claim.id)} {claim.version} ({claim.mode})"
+    if report.not_recomputed:
+        yield "  not recomputed, since this tool lacks the rule or its version:"
+        shown = report.not_recomputed if verbose else report.not_recomputed[:_FEW]
+        for missing in shown:
+            said = missing.stated.replace("_", " ")
+            name = missing.kind if missing.id == missing.kind else f"{missing.id} ({missing.kind})"
+            yield f"    {printable(name)} {missing.version} ({missing.mode}): the bundle says {said}"
+        if len(shown) < len(report.not_recomputed):
+            yield f"    … and {len(report.not_recomputed) - len(shown)} more"
+
+
+_COVERS: Mapping[Covers, str] = {
+    "recording": "all of it, as this signer's recorder saw it",
+    "observations": "judgement, conduct and every event, which agreed on this signer's machine",
+    "observations_but_bodies": "judgement, conduct and every event but those of functions' bodies, which "
+    "this signer's machine could not see",
+    "evidence": "the evidence alone (replay-v0): nothing else was compared, so it counts for nothing",
+    "endorsement": "that this signer vouches for it; nothing was run",
+}
+
+
+def _signers(report: Report) -> Iterator[str]:
+    """What each signature covers, a line a signer."""
+    for signer in report.signers:
+        who = printable(" and ".join(signer.principals) or f"not trusted, {signer.fingerprint}")
+        yield f"      {signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}"
 
 
 def render_summary(reports: Iterable[Report]) -> str:
@@ -194,23 +237,34 @@ def render_summary(reports: Iterable[Report]) -> str:
     return f"{total} bundles: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
 
 
+_UNTRUSTED = {
+    "threshold": "it has fewer signatures of those that you trust than you demand",
+    "not_accepted": "nobody whom you trust recorded this bundle",
+    "untrusted": "no signer of this bundle is among those that you trust",
+}
+_RESTS_ON = {
+    "replayed": "; nobody whom you trust recorded it: you accept that somebody replayed it",
+    "endorsed": "; nobody whom you trust recorded or replayed it: you accept that somebody endorsed it",
+}
+
+
 def _meaning(report: Report) -> str:
     target = report.target
     what = f"{target.name} {target.version}" if target else "its SDK"
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
         case "CURRENT" if target is None:
-            return "a comparison that follows from recordings of targets that you hold"
+            text = "a comparison that follows from recordings of targets that you hold"
+            return text + _RESTS_ON.get(report.rests_on or "", "") + _found_beyond(report)
         case "CURRENT":
-            return f"this bundle matches the {what} that you hold; it {_shows(report)}"
+            rest = _RESTS_ON.get(report.rests_on or "", "")
+            return f"this bundle matches the {what} that you hold; it {_shows(report)}{rest}"
         case "INTACT":
             missing = [check.name for check in report.checks if check.status == "not_made"]
             unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
             return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
         case "UNTRUSTED":
-            few = "it has fewer signatures of those that you trust than you demand"
-            none = "no signer of this bundle is among those that you trust"
-            return few if failed is not None and failed.reason == "threshold" else none
+            return _UNTRUSTED.get(failed.reason or "" if failed else "", _UNTRUSTED["untrusted"])
         case "STALE":
             return f"a sound bundle about another source than yours; it {_shows(report)}"
         case _:
@@ -218,18 +272,38 @@ def _meaning(report: Report) -> str:
 
 
 def _shows(report: Report) -> str:
+    allowed = ""
+    if report.sdk_changes == "allowed":
+        allowed = ", of an SDK that the script was allowed to change (--allow-sdk-changes)"
+    return _verdict(report) + allowed
+
+
+def _verdict(report: Report) -> str:
     verdict = report.verdict
     if verdict is None and report.target is None:
-        return "compares several recordings"
+        return f"compares several recordings{_found_beyond(report)}"
     if verdict is None:
         return "was not judged"
     if verdict.status == "inconclusive":
-        return f"is inconclusive: {'; '.join(explain_reason(code) for code in verdict.reasons)}"
-    violated = list(dict.fromkeys(claim.id for claim in verdict.claims if claim.status == "violated"))
+        why = "; ".join(explain_reason(code) for code in verdict.reasons)
+        return f"is inconclusive: {why}{_found_beyond(report)}"
+    violated = _violated(verdict.claims)
     if not violated:
-        return "shows no violation"
+        unknown = report.not_recomputed
+        return f"shows no violation{' of a rule that this tool has' if unknown else ''}"
     plural = "s" if len(violated) > 1 else ""
-    return f"shows {len(violated)} violation{plural} ({', '.join(violated)})"
+    names = printable(", ".join(violated))
+    return f"shows {len(violated)} violation{plural} ({names}){_found_beyond(report)}"
+
+
+def _found_beyond(report: Report) -> str:
+    """What is violated beyond what was recorded, to be said behind a verdict."""
+    found = _violated(report.also)
+    return f"; beyond what was recorded: {printable(', '.join(found))}" if found else ""
+
+
+def _violated(claims: Iterable[ReportedClaim]) -> list[str]:
+    return list(dict.fromkeys(claim.id for claim in claims if claim.status == "violated"))
 
 
 def json_line(shape: object) -> str:

@@ -92,13 +92,14 @@ class Page:
         self.signers = [_Signer.of(signer) for signer in story.report.signers]
         self.verdict: Verdict = story.verdict
         self.claims: tuple[ClaimLine, ...] = story.claims
+        self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
 
     @property
     def headline(self) -> str:
         match self.verdict.status:
             case "violated":
-                count = len(self._story.violated)
+                count = self._story.violations
                 return f"Shows {count} violation{'' if count == 1 else 's'}"
             case "holds":
                 return "Shows no violation"
@@ -200,7 +201,7 @@ class Page:
     def conduct(self) -> list[str]:
         conduct = self.manifest.conduct
         allowed = " (allowed by --allow-sdk-changes)" if conduct.allowed else ""
-        lines = [f"replaces {name}{allowed}" for name in conduct.changed]
+        lines = [f"{name if ' ' in name else f'replaces {name}'}{allowed}" for name in conduct.changed]
         lines += [f"sets {each.name}, {each.file}:{each.line}{allowed}" for each in conduct.private_writes]
         lines += [f"reads {each.name}, {each.file}:{each.line}" for each in conduct.private_reads]
         return lines

@@ -1,6 +1,6 @@
 """Forged manifests: the target, its modules, the environment, what the recorder states, the reproduction."""
 
-from agentproof.check.source import read_wheel
+from agentproof.bundle.wheel import read_wheel
 from tests import forge
 from tests.forge import Draft
 from tests.forgeries._tools import Forger, Forgery, assign, member, on_bundle, reseal, target

@@ -9,6 +9,8 @@ Sites: streams that were consumed, but for those that the script's time limit st
 Not observed: there is no such stream.
 
 From: openai/openai-agents-python#2130.
+
+Shown by: `tests/scripts/cases/failing-session-hangs-stream` on 0.6.1.
 """
 
 from collections.abc import Iterator

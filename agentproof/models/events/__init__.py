@@ -31,6 +31,7 @@ from .script import (
     ScriptStarted,
     ScriptWrote,
     SdkImported,
+    WarningRaised,
 )
 from .sessions import SessionUsed
 from .states import (
@@ -105,6 +106,7 @@ AnyEvent = (
     | ToolReported
     | ToolStarted
     | TraceEnded
+    | WarningRaised
 )
 
 __all__ = [
@@ -163,4 +165,5 @@ __all__ = [
     "ToolReported",
     "ToolStarted",
     "TraceEnded",
+    "WarningRaised",
 ]

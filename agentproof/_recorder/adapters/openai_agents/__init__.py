@@ -21,6 +21,7 @@ from . import (
     tracing,
     unwatched,
     watch,
+    writes,
 )
 
 _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
@@ -53,6 +54,8 @@ def install(mode: str) -> List[Tuple[str, ...]]:
             for name in names:
                 journal().failed(name, error)
                 gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    with watching("conduct"):
+        writes.install()
     bodies.on_return = watch.body_returned
     bodies.tool_of = tool_bodies.tool_of
     return gaps
@@ -70,5 +73,7 @@ def gaps() -> List[Tuple[str, ...]]:
 
 def finish() -> None:
     """Look at what is left when the script is over."""
+    with watching("conduct"):
+        writes.finish()
     runs.finish()
     watch.boundary("exit")
