@@ -7,7 +7,7 @@ import pytest
 
 from agentproof.environment import venv
 from tests.real.test_recorder_identity import environment
-from tests.unit.recorder.driver import record
+from tests.unit.recorder.driver import Recorded, record
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -94,20 +94,24 @@ def prepared() -> Iterator[venv.PreparedEnvironment]:
         yield found
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_session_that_never_answers_is_asked_once(
-    way: str, prepared: venv.PreparedEnvironment, tmp_path: Path
-) -> None:
-    script = tmp_path / "root" / "script.py"
+def _recorded(source: str, prepared: venv.PreparedEnvironment, work: Path) -> Recorded:
+    script = work / "root" / "script.py"
     script.parent.mkdir()
-    script.write_text(SCRIPT % WAYS[way])
-    found = record(
+    script.write_text(source)
+    return record(
         script,
-        tmp_path,
+        work,
         python=prepared.python,
         site_packages=prepared.site_packages,
         cache=prepared.pycache_prefix,
     )["as-written"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_session_that_never_answers_is_asked_once(
+    way: str, prepared: venv.PreparedEnvironment, tmp_path: Path
+) -> None:
+    found = _recorded(SCRIPT % WAYS[way], prepared, tmp_path)
     assert found.of("recorder.failed") == []
     assert found.exit_code == 0
     assert [event.get("session_after") for event in found.of("run.ended")] == [None] * 4
@@ -136,16 +140,7 @@ asyncio.run(main())
 def test_an_entry_point_that_raises_before_a_run_begins_is_told(
     prepared: venv.PreparedEnvironment, tmp_path: Path
 ) -> None:
-    script = tmp_path / "root" / "script.py"
-    script.parent.mkdir()
-    script.write_text(REFUSED)
-    found = record(
-        script,
-        tmp_path,
-        python=prepared.python,
-        site_packages=prepared.site_packages,
-        cache=prepared.pycache_prefix,
-    )["as-written"]
+    found = _recorded(REFUSED, prepared, tmp_path)
     (refused,) = found.of("run.refused")
     assert (refused["entry"], refused["agent"]) == ("Runner.run_sync", "a")
     assert refused["error"]["type"] == "builtins:RuntimeError"
