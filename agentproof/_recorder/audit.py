@@ -12,11 +12,12 @@ import os
 import socket
 import sys
 import threading
+import urllib.parse
 import weakref
 from types import FrameType
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
-from . import snapshots
+from . import events, snapshots
 from .events import journal
 from .interrupts import Held
 from .plan import Plan
@@ -41,6 +42,8 @@ _TOUCHING = {
 }
 """What a child that only answers may not do either."""
 _STARTING = {"os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty", "subprocess.Popen"}
+_FIRST_CHOSEN = 32768
+"""Linux chooses ports from here on, unless it is told otherwise."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -61,27 +64,44 @@ class Seen:
         """The first file that was written, outside of the bytecode cache."""
         self.started: Optional[str] = None
         """The first process that was started."""
+        self.databases: Set[str] = set()
+        """SQLite files that were opened, removed or put in place by the script itself."""
+        self.driven: Dict[str, int] = {}
+        """By SQLite file: how often a driver opened it in a thread of its own, for whom is not known."""
         self.ports: Set[int] = set()
         """Loopback ports that the system chose for sockets of the script's."""
+        self.has_bound = False
+        """Whether some socket's port is not known yet."""
         self._bound: List["weakref.ref[Any]"] = []
+        self._gone = 0
+        """Sockets that were closed before anybody could ask: what they had may be used again."""
 
     def note_bound(self, bound: Any) -> None:
         """A socket is about to be bound to a port that the system chooses."""
         self._bound.append(weakref.ref(bound))
+        self.has_bound = True
+
+    def note_chosen(self, port: int) -> None:
+        """The script binds a port by its number: one that the system has just told it, it may be."""
+        if self._gone and port >= _FIRST_CHOSEN:
+            self.ports.add(port)
 
     def resolve_ports(self) -> None:
         """Ask the sockets that were bound which port they got."""
         waiting, self._bound = self._bound, []
+        self.has_bound = False
         for ref in waiting:
             bound = ref()
             try:
                 address = bound.getsockname() if bound is not None else None
             except OSError:
-                continue  # closed again
-            if not isinstance(address, tuple) or not address[1]:
-                if bound is not None:
-                    self._bound.append(ref)
-            elif _is_loopback(address[0]):
+                address = bound = None  # closed again
+            if bound is None:
+                self._gone += 1
+            elif not isinstance(address, tuple) or not address[1]:
+                self._bound.append(ref)
+                self.has_bound = True
+            elif _is_near(address[0]):
                 self.ports.add(address[1])
 
 
@@ -94,6 +114,8 @@ process_watcher: Optional[Callable[[str, Tuple[Any, ...]], None]] = None
 
 def install(plan: Plan) -> None:
     """Begin to watch; an audit hook cannot be taken away again."""
+    global _package
+    _package = plan.package
     places = _Places(plan)
     ignored = tuple(
         os.path.join(path, "") for path in (plan.control, sys.pycache_prefix or plan.control, "/dev", "/proc")
@@ -125,6 +147,13 @@ def install(plan: Plan) -> None:
         _handle(handler, event, arguments)
 
     sys.addaudithook(hook)
+    events.before_emitting = _resolve_in_time
+
+
+def _resolve_in_time() -> None:
+    """Before anything is told, and so before the script has done much with a port."""
+    if seen.has_bound:
+        seen.resolve_ports()
 
 
 def _tell(listener: Callable[[Tuple[Any, ...]], None], event: str, arguments: Tuple[Any, ...]) -> None:
@@ -215,11 +244,34 @@ def _open(arguments: Tuple[Any, ...], places: _Places, ignored: Tuple[str, ...])
 
 def _database(arguments: Tuple[Any, ...], places: _Places) -> None:
     path = arguments[0]
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if isinstance(path, str) and path not in (":memory:", ""):
+        _note_database(path, places.root)
     if isinstance(path, str) and path not in (":memory:", ""):
         places.note_read(path)
         full = os.path.abspath(path)
         if not full.startswith(places.root) and seen.written is None:
             seen.written = full
+
+
+def _note_database(path: str, root: str) -> None:
+    """Who opens a database: the SDK for a session, the script for itself, or a thread for either."""
+    if path.startswith("file:"):
+        path = urllib.parse.unquote(path[5:].partition("?")[0])
+    path = os.path.realpath(path)
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == _package:
+            return
+        if frame.f_code.co_filename.startswith(root):
+            seen.databases.add(path)
+            return
+        frame = frame.f_back
+    seen.driven[path] = seen.driven.get(path, 0) + 1
+
+
+_package = ""
 
 
 def _list(arguments: Tuple[Any, ...], places: _Places) -> None:
@@ -242,6 +294,12 @@ def _change(event: str, arguments: Tuple[Any, ...], ignored: Tuple[str, ...]) ->
         path = os.fsdecode(path)
     if isinstance(path, str):
         _note_write(path, ignored)
+        if len(seen.databases) < _MOST_DATABASES:
+            target = arguments[1] if event in ("os.rename", "shutil.move") and len(arguments) > 1 else path
+            seen.databases.update(os.path.realpath(each) for each in (path, target) if isinstance(each, str))
+
+
+_MOST_DATABASES = 10_000
 
 
 def _touch(event: str, arguments: Tuple[Any, ...]) -> None:
@@ -305,10 +363,12 @@ def _connect(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
         return
     loopback = _is_loopback(address[0])
     if (loopback or event == "socket.bind") and plan.loopback:
-        if event == "socket.bind" and loopback and len(address) > 1 and address[1] == 0:
+        if event == "socket.bind" and _is_near(address[0]) and len(address) > 1 and address[1] == 0:
             seen.note_bound(connection)
         else:
             seen.resolve_ports()
+            if event == "socket.bind" and len(address) > 1 and isinstance(address[1], int):
+                seen.note_chosen(address[1])
         return
     target = "{}:{}".format(address[0], address[1] if len(address) > 1 else "")
     # To listen, on whatever address, reaches nobody: it is what a network namespace would have allowed.
@@ -341,6 +401,11 @@ def _is_loopback(host: object) -> bool:
         return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
     except ValueError:
         return False
+
+
+def _is_near(host: object) -> bool:
+    """True for loopback, and for all addresses at once."""
+    return host in ("", "0.0.0.0", "::") or _is_loopback(host)  # noqa: S104  (what the script binds)
 
 
 def _refuse(event: str, target: Optional[str], *, loopback: bool) -> None:

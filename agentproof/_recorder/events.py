@@ -53,6 +53,10 @@ def _ignore() -> None:
     return
 
 
+before_emitting: Callable[[], None] = _ignore
+"""Called before an event is written."""
+
+
 on_work: Callable[[], None] = _ignore
 """Called where the SDK is at work for the script (`_WORK`)."""
 _WORK = frozenset({"run.started", "model.called", "run.ended", "state.decided"})
@@ -151,6 +155,7 @@ class Journal:
         """Write one event and return its name; None where this process is silent."""
         if self.is_silent:
             return None
+        before_emitting()
         if not patching.is_own(sys._getframe(1)):
             self.strangers = True
         nullable = _NULLABLE.get(kind, ())

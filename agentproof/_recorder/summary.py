@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, List, Tuple
 
-from . import audit, conduct, loaded
+from . import audit, conduct, loaded, snapshots
 from .events import journal
 from .plan import Plan
 
@@ -37,6 +37,8 @@ class Summary:
     def _document(self) -> Dict[str, Any]:
         files = loaded.files(self._plan)
         document: Dict[str, Any] = {"loaded": [], "conduct": {}, "files": files, "coverage": []}
+        document["observed_ms"] = round(1000 * snapshots.budget.spent)
+        document["passed_ms"] = round(1000 * snapshots.budget.passed)
         document["missed"] = sorted(audit.seen.missed)
         try:
             document["loaded"] = loaded.modules(self._plan)

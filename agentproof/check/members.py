@@ -127,6 +127,8 @@ def check_places(manifest: Manifest) -> None:
         require(recording.trace == f"traces/{recording.mode}.json", f"{recording.trace} has another name")
         differs = recording.agreement == "differ"
         require(differs == bool(recording.differences), "`differences` without `differ`, or the reverse")
+        require(differs or not recording.touched, "`touched` without `differ`")
+        require(list(recording.touched) == sorted(set(recording.touched)), "`touched` is not sorted")
         require((recording.repeats == 1) == (recording.agreement == "single"), "`repeats` and `agreement`")
         require(recording.repeats > 0, "a recording without a repeat")
     needed = {*script.files, PYLOCK, wheel, *(recording.trace for recording in manifest.recordings)}

@@ -10,9 +10,12 @@ Rules:
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
-4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
-   the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+4. Where the repeats differ in some parts of a recording, a claim whose kind needs one of these is
+   `not_observed`, and the others stand; where one of the repeats would violate such a claim, nothing holds.
+5. Whatever the claims say, the verdict is `inconclusive` when the repeats differ in how the script ended or
+   in no part that is told, the script changed the SDK (and nobody allowed it), or it asked for what the
+   level of isolation lacks.
+6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 
 A judgement that was recorded is judged again (`rejudge`): what of it this tool has must come out the same,
 what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
@@ -38,6 +41,7 @@ from .rules import script_completed
 REASONS: Mapping[str, str] = {
     "nothing_observed": "no claim had anything to judge",
     "no_run": "the script never ran an agent",
+    "not_watched": "the script used a part of the SDK that is not recorded, and ran no agent besides",
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
@@ -92,7 +96,7 @@ def judge(
     """
     evidence = Evidence.of(traces, state)
     overruling = _overruling(evidence, recordings, conduct, isolation)
-    bench = _Bench(evidence, overruling, coverage)
+    bench = _Bench(evidence, overruling, coverage, recordings)
     if claims is None:
         written = (*authored, *checks_in(evidence))
         claims = (
@@ -137,7 +141,7 @@ def rejudge(
             that are not of its kind's shape.
     """
     evidence = Evidence.of(traces, state)
-    bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage)
+    bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage, recordings)
     _check_number(recorded.claims, evidence)
     evaluated = {_key(result): result for result in own.claims}
     recomputed: list[ClaimResult] = []
@@ -214,8 +218,17 @@ _MODES: Mapping[str, tuple[str, ...]] = {
 class _Bench:
     """One recording, on which claims are evaluated and a verdict is reached."""
 
-    def __init__(self, evidence: Evidence, overruling: set[str], coverage: Iterable[Gap]) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        overruling: set[str],
+        coverage: Iterable[Gap],
+        recordings: Iterable[Recording],
+    ) -> None:
         self._evidence = evidence
+        self._touched = {each.mode: frozenset(each.touched) for each in recordings}
+        coverage = tuple(coverage)
+        self._is_all_watched = not any(gap.code == "not_watched" for gap in coverage)
         self._overruling = overruling
         self._missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
 
@@ -232,15 +245,18 @@ class _Bench:
 
     def conclude(self, results: tuple[ClaimResult, ...], *, blind: Iterable[str] = ()) -> Judgement:
         """The verdict over these claims; `blind` are reasons for which others had nothing to judge."""
-        why = set(blind)
+        why = {*blind, *(() if self._is_all_watched else ("not_watched",))}
+        at_odds = False  # whether the repeat that is kept shows a violation that rests on what they differ in
         for result in results:
             if result.status != "not_observed" or find_kind(result.kind, result.version) is None:
                 continue
             asked = ClaimRequest(result.id, result.kind, result.version, result.mode, result.arguments)
-            needs, _ = self._evaluator(asked)
+            needs, evaluate = self._evaluator(asked)
             if reason := self._blind(needs, result.mode):
                 why.add(reason)
-        return _concluded(results, self._evidence, overruling=self._overruling, blind=why)
+            if reason == "repeats_differ" and not at_odds:
+                at_odds = _evaluated(asked, evaluate, self._seen(result.mode)).status == "violated"
+        return _concluded(results, self._evidence, overruling=self._overruling, blind=why, at_odds=at_odds)
 
     def _seen(self, mode: ClaimMode) -> Evidence:
         return self._evidence if mode == "both" else self._evidence.only(mode)
@@ -250,7 +266,10 @@ class _Bench:
         failed = {part for view in self._seen(mode).views.values() for part in view.failed_parts}
         if needs & failed:
             return "recorder_failed"
-        return "not_captured" if needs & self._missing else None
+        if needs & self._missing:
+            return "not_captured"
+        differing = frozenset[str]().union(*(self._touched[each] for each in self._seen(mode).views))
+        return "repeats_differ" if needs & differing else None
 
     def _evaluator(self, claim: ClaimRequest) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
         """What a claim needs, and how it is evaluated."""
@@ -315,7 +334,9 @@ def _overruling(
 ) -> set[str]:
     """What makes the verdict inconclusive whatever the claims say."""
     reasons: set[str] = set()
-    if any(recording.agreement == "differ" for recording in recordings):
+    if any(
+        each.agreement == "differ" and (not each.touched or "script" in each.touched) for each in recordings
+    ):
         reasons.add("repeats_differ")
     if (conduct.changed or conduct.private_writes) and not conduct.allowed:
         reasons.add("sdk_changed")
@@ -331,7 +352,12 @@ def _overruling(
 
 
 def _concluded(
-    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+    results: tuple[ClaimResult, ...],
+    evidence: Evidence,
+    *,
+    overruling: set[str],
+    blind: set[str],
+    at_odds: bool,
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
@@ -340,6 +366,8 @@ def _concluded(
     if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
     reasons: set[str] = {"synthetic_stream"} if violated else set()
+    if at_odds:
+        reasons.add("repeats_differ")
     cut_short = _modes_cut_short(evidence, results)
     if cut_short:
         reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")
@@ -360,6 +388,9 @@ def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
 
 def _why_nothing_holds(evidence: Evidence, blind: set[str]) -> set[str]:
     why = _nothing(evidence)
+    if why == "no_run" and "not_watched" in blind:
+        return {"not_watched"}
+    blind = blind - {"not_watched"}
     if why == "nothing_observed":
         return blind or {why}
     # Without a run it does not matter what could not be captured; a recorder that failed may have missed it.

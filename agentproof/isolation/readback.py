@@ -19,7 +19,7 @@ from ..errors import CannotDoError, FormatError, RecorderError, UsageError
 from ..limits import MAX_EVENT_DEPTH, MAX_EVENTS, MAX_TOLD_BYTES, MAX_TOLD_VALUES
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import ListOf, Text, Wire
+from ..models.wire import Count, ListOf, Text, Wire
 from .control import read_member
 from .seals import Chain, UnsealedError
 
@@ -66,6 +66,9 @@ class RawRecording:
     """What it opened or started and did not find, relative to its root or working directory."""
     paths: dict[str, str]
     """Absolute paths of this run and the tokens that stand for them."""
+    observed_ms: int = 0
+    """Milliseconds for which the recorder held the script up to look at it, of `passed_ms` in all."""
+    passed_ms: int = 0
 
 
 class _End(Wire):
@@ -75,6 +78,8 @@ class _End(Wire):
     conduct: Conduct = Conduct()
     files: ListOf[Text] = ()
     coverage: ListOf[Gap] = ()
+    observed_ms: Count = 0
+    passed_ms: Count = 0
     missed: ListOf[Text] = ()
     exit_code: int | None = None
 
@@ -158,6 +163,8 @@ def read_mode(
         unforked=why_unforked,
         missed=last.missed[:_MOST_MISSED],
         paths=paths,
+        observed_ms=last.observed_ms,
+        passed_ms=last.passed_ms,
     )
 
 

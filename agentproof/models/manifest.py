@@ -137,6 +137,9 @@ class Recording(Wire):
     """`order`: only the raw order of unordered events differs."""
     differences: ListOf[Text] = ()
     """RFC 6901 pointers into the trace, for `differ`."""
+    touched: ListOf[Text] = ()
+    """For `differ`: the parts of the recorder whose events are not the same in all repeats, sorted. Claims
+    that need one of them are not observed; where it is absent, or names `script`, all is inconclusive."""
 
 
 class LoadedModule(Wire):
@@ -174,8 +177,9 @@ class Gap(Wire):
 
     what: Text
     why: Text
-    code: Literal["not_in_release"] | None = None
-    """`not_in_release`: the release does not have it, so that nothing of it can have been missed."""
+    code: Literal["not_in_release", "not_watched"] | None = None
+    """`not_in_release`: the release does not have it, so that nothing of it can have been missed.
+    `not_watched`: a part of the SDK that the script used and that the recorder does not know."""
 
 
 class EventRef(Wire):

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pydantic_core
@@ -19,8 +20,9 @@ from ..models import manifest, pylock
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
-from .canonical import Canonical, agreement, canonicalise, generated_ids
+from .canonical import Canonical, Settled, canonicalise, generated_ids
 from .names import RENAME, is_nameable
+from .repeats import SCRIPT, Settlement, agreement, settle, touched
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
 
@@ -63,8 +65,8 @@ def assemble(
         for mode in modes
     }
     states: dict[Sha256, bytes] = {}
-    for each, _ in canonical.values():
-        states.update(each.states)
+    for each in canonical.values():
+        states.update(each.canonical.states)
     raw = [recording for repeat in repeats for recording in repeat.values()]
     recorded = _reproduction(reproduction, raw)
     environment = manifest.Environment(
@@ -77,14 +79,14 @@ def assemble(
     members: dict[str, bytes] = {path: reproduction.files[path] for path in recorded.files}
     members["pylock.toml"] = pylock.render(environment)
     members[f"wheels/{lock.target.wheel}"] = wheel
-    for mode, (each, _) in canonical.items():
-        members[f"traces/{mode}.json"] = each.trace.to_bytes()
+    for mode, each in canonical.items():
+        members[f"traces/{mode}.json"] = each.canonical.trace.to_bytes()
     for digest, content in states.items():
         members[f"states/{digest}.json"] = content
 
-    traces = {mode: each.trace for mode, (each, _) in canonical.items()}
-    recordings = tuple(recording for _, recording in canonical.values())
-    coverage = _coverage(raw)
+    traces = {mode: each.canonical.trace for mode, each in canonical.items()}
+    recordings = tuple(each.recording for each in canonical.values())
+    coverage = _coverage(raw, (note for each in canonical.values() for note in each.notes))
     conduct = _conduct(raw, allowed=allow_sdk_changes)
 
     def state(digest: Sha256) -> Any:  # Any: a state's JSON
@@ -127,6 +129,15 @@ def assemble(
     return Bundle(manifest=document.to_bytes(), members=members)
 
 
+@dataclass(frozen=True)
+class _Recorded:
+    """One mode: the first of the repeats, how the others compare, and what was left out of all."""
+
+    canonical: Canonical
+    recording: manifest.Recording
+    notes: frozenset[tuple[str, str]]
+
+
 def _canonical(
     mode: Mode,
     raw: Sequence[RawRecording],
@@ -134,41 +145,53 @@ def _canonical(
     redactors: list[Redactor],
     *,
     missing: bool,
-) -> tuple[Canonical, manifest.Recording]:
-    """The first of the repeats, and how the others compare; its redactor is added to `redactors`.
+) -> _Recorded:
+    """Canonicalise and compare the repeats of one mode; the redactor of the first is added to `redactors`.
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
-    own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
+    own: list[Redactor | None] = [None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
-    all_of_them = [
-        canonicalise(
+
+    def canonical(number: int, settled: Settled) -> Canonical:
+        each = raw[number]
+        if redact is not None:
+            own[number] = Redactor(redact)
+        return canonicalise(
             mode,
             each.events,
             ending=_ending(each),
             streams={"stdout": each.stdout, "stderr": each.stderr},
             paths=each.paths,
             shared_ids=shared,
-            redact=redactor,
+            redact=own[number],
+            settled=settled,
         )
-        for each, redactor in zip(raw, own, strict=True)
-    ]
+
+    found = Settlement([canonical(number, Settled()) for number in range(len(raw))])
+    if any(agreement(found.canonical[0], other)[0] == "differ" for other in found.canonical[1:]):
+        found = settle([each.events for each in raw], canonical, found.canonical)
     redactors += [redactor for redactor in own[:1] if redactor is not None]
-    first = all_of_them[0]
-    compared = [agreement(first, other) for other in all_of_them[1:]]
+    first, *others = found.canonical
+    compared = [agreement(first, other) for other in others]
     words: list[Agreement] = [word for word, _ in compared]
     worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
     differences = next((pointers for word, pointers in compared if word == "differ"), ())
+    if found.lost and worst != "differ":
+        worst, differences = "differ", ("/events",)
+    parts = set(found.lost).union(*(touched(first, other) for other in others)) if differences else set()
     if missing:
-        worst, differences = "differ", differences or ("/events",)
-    return first, manifest.Recording(
+        worst, differences, parts = "differ", differences or ("/events",), {SCRIPT}
+    recording = manifest.Recording(
         mode=mode,
         trace=f"traces/{mode}.json",
         repeats=len(raw),
         agreement=worst,
         differences=differences,
+        touched=tuple(sorted(parts)),
     )
+    return _Recorded(first, recording, frozenset(found.notes))
 
 
 def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
@@ -233,8 +256,9 @@ def _conduct(raw: Iterable[RawRecording], *, allowed: bool) -> manifest.Conduct:
     )
 
 
-def _coverage(raw: Iterable[RawRecording]) -> tuple[manifest.Gap, ...]:
-    gaps = {(gap.what, gap.why): gap for recording in raw for gap in recording.coverage}
+def _coverage(raw: Iterable[RawRecording], notes: Iterable[tuple[str, str]]) -> tuple[manifest.Gap, ...]:
+    gaps = {note: manifest.Gap(what=note[0], why=note[1]) for note in notes}
+    gaps.update({(gap.what, gap.why): gap for recording in raw for gap in recording.coverage})
     return tuple(gaps[key] for key in sorted(gaps))
 
 

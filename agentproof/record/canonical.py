@@ -11,21 +11,21 @@ Rules:
    too, so that equality stays visible. One that both repeats share is the script's own and is left
    alone; addresses are always numbered.
 4. Absolute paths of this machine become tokens such as `<work>`, and so do ports that the system chose
-   for a loopback address that the script bound (`127.0.0.1:<port-1>`).
+   for a loopback address that the script bound (`127.0.0.1:<port-1>`), and values that differ by nature
+   between repeats (`<time-1>`, see `repeats`).
 5. A state's JSON is stored once, in the one encoding, under its SHA-256.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from ..errors import CannotDoError, FormatError, RecorderError, UsageError
 from ..limits import MAX_EVENT_EDGES, MAX_LANE_DEPTH
-from ..models.diff import diff
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256, encode
 from .ready import Ready
@@ -47,8 +47,7 @@ _TEMPORARY_NAME = re.compile(
 )
 """A name as `tempfile` makes it: eight random characters behind a prefix, before a suffix."""
 _BOUND = "loopback.bound"
-_ADDRESS = re.compile(r"(?P<host>\b127\.\d+\.\d+\.\d+|\blocalhost|\[::1\]):(?P<port>[0-9]{2,5})(?![0-9])")
-_MAX_DIFFERENCES = 20
+_LOOPBACK = r"\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0|\blocalhost|\[::1?\]"
 
 
 class StreamBytes(Protocol):
@@ -69,6 +68,30 @@ class Canonical:
     trace: Trace
     states: Mapping[Sha256, bytes]
     raw_order: tuple[int, ...]
+    unanswered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """By place: the fields that the recorder had no answer for."""
+
+    def without(self, dropping: Mapping[int, Set[str]]) -> "Canonical":
+        """The same without these fields of the events at these places, nor states that only they named."""
+        document = json.loads(self.trace.to_bytes())
+        for event in document["events"]:
+            for name in dropping.get(event["seq"], ()):
+                event.pop(name, None)
+        named = set(_texts(document["events"], set()))
+        states = {digest: content for digest, content in self.states.items() if digest in named}
+        return replace(self, trace=Trace.from_shape(document), states=states)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is known of a recording from the other ones of the same script (see `repeats.settle`)."""
+
+    loose: frozenset[tuple[str, str]] = frozenset()
+    """Kinds of events with fields that say nothing of which lane is which."""
+    left_out: frozenset[str] = frozenset()
+    """The names of raw events that are left out."""
+    by_nature: Mapping[str, str] = field(default_factory=dict)
+    """Texts that are another in each recording, with what they are."""
 
 
 def canonicalise(
@@ -80,20 +103,21 @@ def canonicalise(
     paths: Mapping[str, str],
     shared_ids: frozenset[str],
     redact: Redactor | None = None,
+    settled: Settled = Settled(),
 ) -> Canonical:
     """The canonical trace of one run.
 
     `ending` is a `script.ended` body for a process that died before it could write its own;
     `shared_ids` are the ids that this recording shares with its repeat (see `generated_ids`);
-    `redact` takes secrets out of a text.
+    `redact` takes secrets out of a text; `settled` is known from other recordings of the script.
 
     Raises:
         RecorderError: the events are not what the recorder writes (a cycle, a dangling edge, a
             field outside the vocabulary).
     """
-    events = list(events)
-    names = _Names(paths, _ports(events))
-    graph = _Graph(events, ending, names)
+    events = _without(list(events), settled.left_out)
+    names = _Names(paths, _ports(events), settled.by_nature)
+    graph = _Graph(events, ending, names, settled.loose)
     order = graph.linear_extension()
     writer = _Writer(names, shared_ids, redact)
     shapes = [writer.event(graph.events[node]) for node in order]
@@ -110,7 +134,29 @@ def canonicalise(
         trace = Trace.from_shape(document)
     except FormatError as error:
         raise RecorderError(f"the recorder wrote an event outside its vocabulary: {error}") from error
-    return Canonical(trace, writer.states, tuple(place[node] for node in graph.events))
+    unanswered = {
+        place[name]: tuple(event["unanswered"])
+        for name, event in graph.events.items()
+        if event.get("unanswered")
+    }
+    return Canonical(trace, writer.states, tuple(place[node] for node in graph.events), unanswered)
+
+
+def _without(events: list[RawEvent], left_out: frozenset[str]) -> list[RawEvent]:
+    """The events without some; what came after one of these comes after what that one came after."""
+    if not left_out:
+        return events
+    before: dict[str, list[str]] = {}
+    kept: list[RawEvent] = []
+    for event in events:
+        after: list[str] = []
+        for name in event.get("after", ()):
+            after += [other for other in before.get(name, [name]) if other not in after]
+        if event["n"] in left_out:
+            before[event["n"]] = after
+        else:
+            kept.append({**event, "after": after})
+    return kept
 
 
 def generated_ids(
@@ -152,26 +198,11 @@ def _texts(part: object, known: set[int]) -> Iterator[str]:
             yield from _texts(item, known)
 
 
-def agreement(
-    first: Canonical, second: Canonical
-) -> tuple[Literal["same", "order", "differ"], tuple[str, ...]]:
-    """How two recordings of one script in one mode compare, with pointers where they differ."""
-    mine, theirs = (json.loads(each.trace.to_bytes())["events"] for each in (first, second))
-    if mine == theirs:
-        return ("same" if first.raw_order == second.raw_order else "order"), ()
-    for event in (*mine, *theirs):
-        event.pop("after", None)
-    if _loosely(mine, first.states) == _loosely(theirs, second.states):
-        return "order", ()
-    pointers = (change.pointer for change in diff(mine, theirs, "/events"))
-    return "differ", tuple(pointer for pointer, _ in zip(pointers, range(_MAX_DIFFERENCES), strict=False))
-
-
 _RACING = frozenset({"tool_input_guardrail_results", "tool_output_guardrail_results"})
 """Lists of a state that the SDK appends to as tools that ran side by side come to their ends."""
 
 
-def _loosely(events: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
+def loosely(events: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
     known: dict[str, str] = {}
     return [in_any_order(event, states, known) for event in events]
 
@@ -200,8 +231,15 @@ def in_any_order(part: Any, states: Mapping[Sha256, bytes], known: dict[str, str
 class _Graph:
     """Raw events with their edges, and one linear extension of them."""
 
-    def __init__(self, events: Iterable[RawEvent], ending: Mapping[str, Any] | None, names: "_Names") -> None:
+    def __init__(
+        self,
+        events: Iterable[RawEvent],
+        ending: Mapping[str, Any] | None,
+        names: "_Names",
+        loose: frozenset[tuple[str, str]],
+    ) -> None:
         self._names = names
+        self._loose = loose
         self._states: dict[int, bytes] = {}
         """The neutral JSON of each state, which is one object however many events hold it."""
         self.events: dict[str, RawEvent] = {}
@@ -262,7 +300,8 @@ class _Graph:
         digest = hashlib.sha256()
         for event in events:
             digest.update(b"{")
-            told = [key for key in sorted(event) if key not in {"n", "lane", "after"}]
+            kind = str(event.get("kind"))
+            told = [key for key in sorted(event) if key not in _RAW_ONLY and (kind, key) not in self._loose]
             for number, key in enumerate(told):
                 digest.update(f"{', ' if number else ''}{json.dumps(key)}: ".encode())
                 digest.update(self._neutral(event[key]))
@@ -332,8 +371,19 @@ def _set_predecessors(shapes: list[dict[str, Any]], before: list[list[int]]) -> 
 class _Names:
     """What this machine, or this run of it, gave names to: paths and ports."""
 
-    def __init__(self, paths: Mapping[str, str], ports: frozenset[int]) -> None:
+    def __init__(self, paths: Mapping[str, str], ports: frozenset[int], by_nature: Mapping[str, str]) -> None:
         self._ports = ports
+        # No part of another number, and no port of another host's.
+        spelled = "|".join(map(str, sorted(ports)))
+        self._port = (
+            re.compile(
+                rf"(?:(?<![\w.])(?<![\w\].]:)|(?P<host>(?:{_LOOPBACK}):))(?P<port>{spelled})(?!\w|\.\d)"
+            )
+            if ports
+            else None
+        )
+        self._by_nature = by_nature
+        self._nature = _any_of(by_nature)
         # The longest first; a path ends where a name cannot go on.
         self._paths = [
             (path, re.compile(re.escape(path) + r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"), token)
@@ -347,19 +397,38 @@ class _Names:
                 text = whole.sub(token, text)
         return text
 
-    def with_ports(self, text: str, number: Callable[[re.Match[str]], str]) -> str:
-        """What `number` gives in the place of each address of the script's own."""
-        if not self._ports or ":" not in text:
+    def with_ports(self, text: str, number: Callable[[str], str]) -> str:
+        """What `number` gives in the place of each port of the script's own."""
+        if self._port is None:
             return text
-        return _ADDRESS.sub(
-            lambda match: number(match) if int(match["port"]) in self._ports else match.group(0), text
-        )
+        return self._port.sub(lambda match: (match["host"] or "") + number(match["port"]), text)
+
+    def with_natures(self, text: str, number: Callable[[str, str], str]) -> str:
+        """What `number` gives, for a text and its family, where that is another in each recording."""
+        if self._nature is None:
+            return text
+        return self._nature.sub(lambda match: number(match.group(0), self._by_nature[match.group(0)]), text)
+
+    def family_of_text(self, text: str) -> str | None:
+        """What a text is as a whole."""
+        return self._by_nature.get(text)
+
+    def family_of(self, number: int) -> str | None:
+        """What a number is: a port, or something that is another in each recording."""
+        return "port" if number in self._ports else self._by_nature.get(str(number))
 
     def neutral(self, text: str) -> str:
         """The same text in every recording of one behaviour."""
         text = _TEMPORARY_NAME.sub(lambda match: match["head"], self.without_paths(text))
-        text = self.with_ports(text, lambda match: match["host"])
+        text = self.with_natures(text, lambda _, family: family)
+        text = self.with_ports(text, lambda _: "port")
         return _GENERATED.sub(lambda match: str(match.lastgroup), text)
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds any of these where it stands by itself, the longest first."""
+    found = sorted(map(re.escape, texts), key=len, reverse=True)
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(found)})(?![A-Za-z0-9])") if found else None
 
 
 def _ports(events: Iterable[RawEvent]) -> frozenset[int]:
@@ -391,7 +460,11 @@ class _Writer:
     def event(self, raw: RawEvent) -> dict[str, Any]:  # Any: JSON
         if raw["kind"] == _BOUND:
             raw = {**raw, "ports": len(raw["ports"])}
-        return {key: self._rewrite(raw[key]) for key in _reading_order(raw)}
+        # A number of the event's own is a count, not a value of the script's.
+        return {
+            key: raw[key] if type(raw[key]) is int or key in _COUNTS else self._rewrite(raw[key])
+            for key in _reading_order(raw)
+        }
 
     def wrote(self, stream: str, captured: StreamBytes, *, seq: int) -> dict[str, Any]:  # Any: JSON
         text = self._text(captured.data.decode("utf-8", "surrogateescape"))
@@ -412,6 +485,8 @@ class _Writer:
             return self._text(part)
         if isinstance(part, list):
             return [self._rewrite(item) for item in part]
+        if type(part) is int and (family := self._names.family_of(part)) is not None:
+            return self._number_nature(str(part), family)
         return self._rewrite_object(part) if isinstance(part, dict) else part
 
     def _rewrite_object(self, part: Mapping[str, Any]) -> Any:  # Any: JSON
@@ -421,6 +496,10 @@ class _Writer:
             if id(part) not in self._digests:
                 self._digests[id(part)] = self._state(part["$state"])
             return self._digests[id(part)]
+        if len(part) == 1 and part.keys() <= _SPELLED:
+            (spelled,) = part.values()
+            if isinstance(spelled, str) and (family := self._names.family_of_text(spelled)) is not None:
+                return self._number_nature(spelled, family)
         if self._redact is not None and part.keys() in ({"$bytes"}, {"$str"}):
             return self._redact.in_value(part)
         return self._object(part, self._rewrite)
@@ -468,15 +547,16 @@ class _Writer:
         text = self._names.without_paths(text)
         if _TEMPORARY in text:
             text = _TEMPORARY_NAME.sub(self._number_name, text)
-        text = self._names.with_ports(text, self._number_port)
-        return _GENERATED.sub(self._number, text)
+        text = self._names.with_ports(text, lambda port: self._number_nature(port, "port"))
+        # A text drawn at random may have the shape of an id in one recording and not in the other.
+        return self._names.with_natures(_GENERATED.sub(self._number, text), self._number_nature)
 
-    def _number_port(self, match: re.Match[str]) -> str:
-        key = f"port {match['port']}"
+    def _number_nature(self, found: str, family: str) -> str:
+        key = f"{family} {found}"
         if key not in self._ids:
-            number = self._families["port"] = self._families.get("port", 0) + 1
-            self._ids[key] = f"<port-{number}>"
-        return f"{match['host']}:{self._ids[key]}"
+            number = self._families[family] = self._families.get(family, 0) + 1
+            self._ids[key] = f"<{family}-{number}>"
+        return self._ids[key]
 
     def _number_name(self, match: re.Match[str]) -> str:
         found = match.group(0)
@@ -516,12 +596,18 @@ def _shaped(family: str, found: str, number: int) -> str:
             return f"{prefix}{number:0{len(found) - len(prefix)}x}"
 
 
+_RAW_ONLY = frozenset({"n", "lane", "after", "unanswered"})
+"""Fields of a raw event that are no part of the trace's."""
+_COUNTS = frozenset({"usage", "frames"})
+"""Fields that hold numbers of the SDK's or of ours."""
+_SPELLED = frozenset({"$float", "$bytes", "$int"})
+"""Values that are written as a text of their own."""
 _FIRST = ("run", "parent", "state", "call", "session", "result", "before", "source", "snapshot")
 
 
 def _reading_order(raw: RawEvent) -> Iterator[str]:
     """The fields in the order in which numbers are given out: names first, then the rest sorted."""
-    kept = [key for key in raw if key not in {"n", "lane", "after"}]
+    kept = [key for key in raw if key not in _RAW_ONLY]
     yield from (key for key in _FIRST if key in raw)
     yield from sorted(key for key in kept if key not in _FIRST)
 

@@ -68,6 +68,7 @@ def observe(
             seconds = time.monotonic() - started
             environment.discard()
             _check_tests_ran(reproduction, run)
+            progress.done("observed", _observed_line(run))
             progress.done("isolated", _isolation_line(run.isolation))
             if run.isolation.files == "none":
                 progress.done(
@@ -142,6 +143,15 @@ def refuse_secrets(bundle: Bundle, conditions: Conditions) -> None:
             f"the recording holds what looks like a secret, so nothing was written: {places}{more}",
             hint="take it out of the script; --redact takes it out of the recording, never out of the script",
         )
+
+
+def _observed_line(run: runner.Observation) -> str:
+    """What looking cost the recording that it cost most."""
+    worst = max(
+        (raw for repeat in run.repeats for raw in repeat.values()),
+        key=lambda raw: raw.observed_ms / max(raw.passed_ms, 1),
+    )
+    return f"in {_spaced(worst.observed_ms)} ms of {worst.passed_ms / 1000:.1f} s"
 
 
 def _isolation_line(isolation: Isolation) -> str:

@@ -97,6 +97,10 @@ def render_judgement(
     elif silent:
         plural = "s" if len(silent) > 1 else ""
         yield f"  {'not observed':<{_LABEL}}{len(silent)} other rule{plural} had nothing to judge"
+    for recording in document.recordings:
+        if recording.touched and document.judgement.verdict != "inconclusive":
+            parts = printable(", ".join(recording.touched))
+            yield f"  {'differ':<{_LABEL}}{recording.mode}: the repeats differ in {parts}; {_UNTOUCHED}"
     if document.judgement.verdict == "inconclusive":
         label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
         yield f"  {label}{'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
@@ -107,6 +111,9 @@ def render_judgement(
             yield f"  {'':<{_LABEL}}{_changed(document.conduct)}"
         for line in render_endings(traces or {}):
             yield f"  {'':<{_LABEL}}{printable(line)}"
+
+
+_UNTOUCHED = "no claim that stands rests on it"
 
 
 def _changed(conduct: Conduct) -> str:

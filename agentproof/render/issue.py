@@ -227,6 +227,16 @@ def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:
 # Tools
 
 
+def _no_tool_ran(story: Story) -> str:
+    """No more than was watched."""
+    unseen = [gap.what for gap in story.manifest.coverage if gap.code == "not_watched"]
+    if not unseen:
+        return "No tool ran."
+    return (
+        f"No tool ran in a recorded run. What the script used besides is not recorded: {', '.join(unseen)}."
+    )
+
+
 def _tools(story: Story) -> Iterator[str]:
     first, *later = story.tellings or (None,)
     if first is None:
@@ -234,7 +244,7 @@ def _tools(story: Story) -> Iterator[str]:
     ran = list(_tool_lines(first))
     yield ""
     if not ran:
-        yield "No tool ran."
+        yield _no_tool_ran(story)
     else:
         yield "Tools that ran:"
         yield ""
@@ -245,7 +255,7 @@ def _tools(story: Story) -> Iterator[str]:
             continue
         yield ""
         if not streamed:
-            yield "With its runs streamed no tool ran."
+            yield f"With its runs streamed: {_no_tool_ran(story)}"
             continue
         yield "With its runs streamed other tools ran, or in another order:"
         yield ""

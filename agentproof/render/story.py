@@ -40,7 +40,7 @@ _HEAD_BYTES = 16_384
 # A script's docstring after its comments; the script is read, never parsed by Python.
 _DOCSTRING = re.compile(
     r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
-    r"[rRuU]?(?:\"\"\"|'''|\"|')\s*(?P<line>[^\s\"'][^\n\"]{2,200}?)\s*(?:\"|'''|\n)"
+    r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')\s*(?P<line>(?:(?!(?P=quote))[^\n]){3,200}?)\s*(?:(?P=quote)|\n)"
 )
 MODES: tuple[Mode, ...] = ("as-written", "streamed")
 

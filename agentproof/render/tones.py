@@ -23,6 +23,7 @@ from ..models.events import (
     RecorderFailed,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
     SdkImported,
@@ -48,7 +49,7 @@ Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "
 """What an event is about, for its colour; `minor` ones may be folded away."""
 
 _TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
-    ("failure", (ModelFailed, BodyRaised, NetworkRefused, RecorderFailed, WarningRaised)),
+    ("failure", (ModelFailed, BodyRaised, RunRefused, NetworkRefused, RecorderFailed, WarningRaised)),
     ("decision", (StateDecided, ContextDecided, ApprovalAsked)),
     ("tool", (ToolStarted, ToolEnded, ToolReported, McpCalled)),
     ("state", (StateMade, StateObserved, StateRestored, StateSerialised, ResultObserved)),

@@ -309,6 +309,7 @@ ISOLATION = Isolation(network="namespace", files="landlock", user="dropped", sel
 def judged(
     *scripts: Script,
     agreement: str = "same",
+    touched: tuple[str, ...] = (),
     conduct: Conduct | None = None,
     isolation: Isolation = ISOLATION,
     coverage: tuple[Gap, ...] = (),
@@ -317,7 +318,13 @@ def judged(
     """The whole judgement of these runs."""
     recordings = tuple(
         Recording.from_shape(
-            {"mode": s.mode, "trace": f"traces/{s.mode}.json", "repeats": 2, "agreement": agreement}
+            {
+                "mode": s.mode,
+                "trace": f"traces/{s.mode}.json",
+                "repeats": 2,
+                "agreement": agreement,
+                **({"touched": list(touched)} if touched else {}),
+            }
         )
         for s in scripts
     )

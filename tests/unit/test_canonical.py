@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agentproof.errors import RecorderError, UsageError
-from agentproof.record.canonical import Canonical, agreement, canonicalise, generated_ids
+from agentproof.record.canonical import Canonical, canonicalise, generated_ids
+from agentproof.record.repeats import agreement
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from .runs import (
     ModelOffered,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
 )
@@ -80,6 +81,7 @@ AnyEvent = (
     | RecorderFailed
     | ResultObserved
     | RunEnded
+    | RunRefused
     | RunStarted
     | RunTaskEnded
     | ScriptEnded
@@ -138,6 +140,7 @@ __all__ = [
     "RecorderFailed",
     "ResultObserved",
     "RunEnded",
+    "RunRefused",
     "RunStarted",
     "RunTaskEnded",
     "ScriptEnded",

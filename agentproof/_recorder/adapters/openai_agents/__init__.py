@@ -19,6 +19,7 @@ from . import (
     streams,
     tool_bodies,
     tracing,
+    unwatched,
     watch,
     writes,
 )
@@ -32,6 +33,7 @@ _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("spans", "mcp"), tracing.install),
     (("streams",), streams.install),
     (("runs",), runs.install),
+    (("unwatched",), unwatched.install),
 )
 """What hooks which parts of the SDK; it gives what this release does not have of the first of them."""
 
@@ -64,9 +66,9 @@ def known_hooks() -> Dict[str, Any]:
     return dict(hooks.known)
 
 
-def gaps() -> List[Tuple[str, str]]:
-    """What could not be told of this script, as (what, why)."""
-    return hooks.gaps
+def gaps() -> List[Tuple[str, ...]]:
+    """What could not be told of this script, as (what, why) or (what, why, code)."""
+    return [*hooks.gaps, *watch.gaps, *unwatched.gaps()]
 
 
 def finish() -> None:
