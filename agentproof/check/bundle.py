@@ -35,6 +35,7 @@ from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
 from ..claims.judge import asked_in, judge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
+from ..models.expectations import NOTHING
 from ..models.header import Header
 from ..models.manifest import ClaimResult, Judgement, Manifest, Target
 from ..models.projection import evidence_id
@@ -333,7 +334,7 @@ class _Check:
         told = tuple((each.mode, files[each.trace]) for each in manifest.recordings)
         ran = tuple((path, files[path]) for path in script.files)
         found = _EVIDENCE.get(
-            (target.sha256, ran, script.tests, told),
+            (target.sha256, ran, script.tests, told, script.expectations),
             1,
             lambda: evidence_id(
                 target_sha256=target.sha256,
@@ -341,6 +342,7 @@ class _Check:
                 tests=script.tests,
                 traces=self.traces.values(),
                 state=self.states.__getitem__,
+                expectations=script.expectations or NOTHING,
             ),
         )
         if found != manifest.evidence_id:
@@ -358,6 +360,7 @@ class _Check:
             "conduct": manifest.conduct,
             "isolation": manifest.isolation,
             "coverage": manifest.coverage,
+            "version": manifest.judgement.version or 1,
         }
         judged = partial(judge, traces=self.traces, state=self.states.__getitem__, **given)
         recorded = manifest.judgement
@@ -366,7 +369,9 @@ class _Check:
             judgement = judged(authored=content.authored_in(manifest, header, self.traces))
             return judgement, content.values_in(judgement), verdict_of(judgement)
 
-        everything, values, verdict = _JUDGED.get((seen, *given.values()), 1, everything_judged)
+        everything, values, verdict = _JUDGED.get(
+            (seen, manifest.reproduction.expectations, *given.values()), 1, everything_judged
+        )
         if recorded == everything and content.values_in(recorded) == values:
             self.verdict = verdict
             return recorded

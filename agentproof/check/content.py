@@ -13,6 +13,7 @@ from ..errors import BundleError, CannotDoError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
+from ..models.expectations import NOTHING, Expectations, check_consistent, includes
 from ..models.header import Header, read_header
 from ..models.manifest import ClaimResult, Judgement, Manifest, Target
 from ..models.report import Difference
@@ -185,15 +186,30 @@ def check_header(manifest: Manifest, bundle: Bundle) -> Header:
         raise BundleError("bad_header", error.message) from error
     if (header.title, header.reference) != (script.title, script.reference):
         raise BundleError("other_header", "title or reference is not that of the header", path=script.entry)
+    check_expectations(script.expectations, header)
     return header
+
+
+def check_expectations(stated: Expectations | None, header: Header) -> None:
+    """What is said to be expected is something, makes sense, and the header's is among it."""
+    require(stated is None or bool(stated), "expectations without any")
+    given = stated or NOTHING
+    try:
+        check_consistent(given)
+    except UsageError as error:
+        raise BundleError("malformed", f"expectations: {error.message}", path=MANIFEST) from error
+    if not includes(given, header.expectations):
+        raise BundleError("other_header", "the header expects what the manifest does not", path=MANIFEST)
 
 
 def authored_in(
     manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims that the reproduction's header authors."""
+    """The claims of what is expected, and those that the reproduction's header authors."""
+    script = manifest.reproduction
+    expected = script.expectations or NOTHING
     try:
-        return read_claims(header.claims, modes=traces, path=manifest.reproduction.entry)
+        return read_claims(header.claims, modes=traces, path=script.entry, expectations=expected)
     except UsageError as error:
         raise BundleError("bad_header", error.message) from error
 
@@ -211,7 +227,9 @@ def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ..
 
     recorded = manifest.judgement.claims
     if authored(recorded) != authored(everything.claims):
-        text = "its authored claims are not those of the reproduction's header and checks"
+        text = (
+            "its authored claims are not those of its expectations, the reproduction's header and its checks"
+        )
         raise BundleError("other_claims", text, path=MANIFEST)
     known = {(claim.kind, claim.mode) for claim in recorded}
     beyond = tuple(claim for claim in everything.claims if (claim.kind, claim.mode) not in known)

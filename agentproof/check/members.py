@@ -123,7 +123,7 @@ def check_places(manifest: Manifest) -> None:
     require(bool(modes) and modes == sorted(set(modes)), "recordings are not one a mode, in order")
     for recording in manifest.recordings:
         require(recording.trace == f"traces/{recording.mode}.json", f"{recording.trace} has another name")
-        differs = recording.agreement == "differ"
+        differs = recording.agreement in ("text", "differ")
         require(differs == bool(recording.differences), "`differences` without `differ`, or the reverse")
         require((recording.repeats == 1) == (recording.agreement == "single"), "`repeats` and `agreement`")
         require(recording.repeats > 0, "a recording without a repeat")

@@ -5,14 +5,19 @@ Rules:
    or that this recording could not capture, is `not_observed`.
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
    clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
-   That the script completed is not enough to hold: it says nothing of the SDK by itself. A script that
+   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by itself; of
+   a script that uses the SDK without a run it is all that can be asked. A script that
    ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
 4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
    the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+5. What the script takes for granted is not the SDK's: where a variable, a key, a file or a module is not there,
+   where an assertion failed before the SDK was called, or where the SDK was never imported, what the
+   reporter expects is `not_observed`; so it is with its runs streamed, where only that keeps the script from its
+   end.
+6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,8 +32,8 @@ from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, R
 from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..models.wire import Sha256, first_problem
-from . import AUTHORED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in
-from .authored import needs_of, parse_arguments, script_ended
+from . import AUTHORED, EXPECTED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, excuses
+from .authored import needs_of, parse_arguments, raised, script_ended
 from .rules import script_completed
 
 REASONS: Mapping[str, str] = {
@@ -36,6 +41,8 @@ REASONS: Mapping[str, str] = {
     "no_run": "the script never ran an agent",
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
+    "environment_missing": "the script did not find a variable, key, file or module that it takes for granted",
+    "before_sdk": "an assertion failed before the script called the SDK, so it says nothing of the SDK",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
     "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation "
     "of it) it did not: what holds, holds as written alone",
@@ -48,6 +55,10 @@ REASONS: Mapping[str, str] = {
 """Why a verdict is inconclusive, by code."""
 
 ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+VERSION = 2
+"""Of the rules above. 1 is what bundles without a version were judged by: a script that ran no agent was
+inconclusive, whatever it did."""
 
 ClaimMode = Literal["as-written", "streamed", "both"]
 
@@ -73,12 +84,13 @@ def judge(
     coverage: tuple[Gap, ...] = (),
     authored: tuple[AuthoredClaim, ...] = (),
     claims: tuple[ClaimRequest, ...] | None = None,
+    version: int = VERSION,
 ) -> Judgement:
     """Evaluate claims and conclude.
 
     A recording asks for every invariant, the `authored` claims of the header (see
     `claims.read_claims`), and the checks that the script made. A check of a bundle asks for exactly
-    the `claims` that the manifest lists (see `asked_in`).
+    the `claims` that the manifest lists (see `asked_in`), by the `version` of the rules that it states.
 
     Raises:
         BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
@@ -86,22 +98,28 @@ def judge(
     """
     evidence = Evidence.of(traces, state)
     if claims is None:
-        written = (*authored, *checks_in(evidence))
-        asked = (
-            *invariants(traces),
-            *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
-        )
+        written = [
+            ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments)
+            for c in (*authored, *checks_in(evidence))
+        ]
+        expected = [claim for claim in written if claim.kind in EXPECTED]
+        others = [claim for claim in written if claim.kind not in EXPECTED]
+        asked = (*expected, *invariants(traces), *others)
     else:
         asked = claims
     missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
     results: list[ClaimResult] = []
     blind: set[str] = set()
+    excused = excuses(evidence, keys=any(claim.kind in EXPECTED for claim in asked))
+    suited = not _is_unsuited(evidence)
     for claim in asked:
         needs, evaluate = _evaluator(claim, traces)
         seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
         failed = {part for view in seen.views.values() for part in view.failed_parts}
         if needs & (failed | missing):
             blind.add("recorder_failed" if needs & failed else "not_captured")
+            results.append(_result(claim, Outcome("not_observed", 0)))
+        elif claim.kind in EXPECTED and (excused or (claim.mode == "streamed" and not suited)):
             results.append(_result(claim, Outcome("not_observed", 0)))
         else:
             results.append(_evaluated(claim, evaluate, seen))
@@ -110,6 +128,8 @@ def judge(
         evidence,
         overruling=_overruling(evidence, recordings, conduct, isolation),
         blind=blind,
+        excused=excused,
+        version=version,
     )
 
 
@@ -229,7 +249,13 @@ def _overruling(
 
 
 def _concluded(
-    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+    results: tuple[ClaimResult, ...],
+    evidence: Evidence,
+    *,
+    overruling: set[str],
+    blind: set[str],
+    excused: frozenset[str],
+    version: int,
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
@@ -241,11 +267,27 @@ def _concluded(
     cut_short = _modes_cut_short(evidence, results)
     if cut_short:
         reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")
-    if not any(_holds(result) and result.kind != script_completed.NAME for result in results):
-        reasons |= _why_nothing_holds(evidence, blind)
+    own = [result for result in results if _holds(result) and result.kind != script_completed.NAME]
+    why = set() if own else _why_nothing_holds(evidence, blind)
+    # What the script did without a run is judged by its end, and by what is expected.
+    by_its_end = version >= VERSION and why == {"no_run"} and any(map(_holds, results))
+    reasons |= set() if by_its_end else why
+    if reasons and (told := excused & _EXCUSES):
+        reasons = reasons - {"script_failed", "nothing_observed", "no_run"} | told
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
-    return Judgement(verdict="holds", claims=results)
+    return Judgement(verdict="holds", claims=results, version=version if by_its_end else None)
+
+
+_EXCUSES = frozenset({"environment_missing", "before_sdk"})
+"""Those of `excuses` that the verdict tells by themselves."""
+
+
+def _is_unsuited(evidence: Evidence) -> bool:
+    """Whether the script comes to its end as written, and not with its runs streamed."""
+    ends = {mode: view.script_end for mode, view in evidence.views.items()}
+    clean = {mode for mode, end in ends.items() if end is not None and script_completed.is_clean(end)}
+    return "streamed" in ends and "as-written" in clean and "streamed" not in clean
 
 
 def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
@@ -275,12 +317,17 @@ def _nothing(evidence: Evidence) -> str:
 
 def _modes_cut_short(evidence: Evidence, results: Iterable[ClaimResult]) -> set[str]:
     """The modes in which the script came neither to a clean end nor to the one that is claimed for it."""
-    claimed = {result.mode for result in results if result.kind == script_ended.NAME and _holds(result)}
+    claimed = {result.mode for result in results if _is_of_end(result) and _holds(result)}
     return {
         mode
         for mode, view in evidence.views.items()
         if mode not in claimed and not (view.script_end and script_completed.is_clean(view.script_end))
     }
+
+
+def _is_of_end(result: ClaimResult) -> bool:
+    """Whether the claim is that the script ends in another way than by itself."""
+    return result.kind == script_ended.NAME or (result.kind == raised.NAME and result.arguments != {})
 
 
 def _holds(result: ClaimResult) -> bool:

@@ -2,9 +2,11 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
 
+from .expecting import expectation_options, expectations_of
 from .group import ForScript, chosen_key, examples, key_options
 
 
@@ -20,6 +22,7 @@ from .group import ForScript, chosen_key, examples, key_options
 @click.option(
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
 )
+@expectation_options
 @click.option(
     "--sdk",
     metavar="VERSION|latest|NAME==VERSION",
@@ -140,6 +143,7 @@ def record(
     as_json: bool,
     verbose: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options`
 ) -> None:
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
 
@@ -156,6 +160,7 @@ def record(
     from ..record import recording, selection
     from ..render import console
 
+    expectations = expectations_of(should)
     if source is not None and (sdk is not None or wheel is not None):
         raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
     if dirty and source is None:
@@ -181,6 +186,7 @@ def record(
         python=python,
         as_of=as_of,
         extra=extra,
+        expectations=expectations,
         offline=offline,
         lock_file=lock_file,
         like=like,
@@ -223,6 +229,9 @@ def record(
     if verdict == "violated" and expect is None and not quiet and not as_json:
         place = written.archive or written.directory or written.kept
         click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
+    if not as_json:
+        for line in console.render_verdict(document, traces=recorded.traces):
+            click.echo(line)
     if expect is not None:
         if verdict != expect:
             click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)

@@ -22,6 +22,7 @@ from ..diff.rows import Attempt, Series, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..isolation import runner
 from ..models.comparison import Comparison, Row
+from ..models.expectations import NOTHING, Expectations, combine
 from ..models.manifest import Manifest
 from ..record.cache import ResultStore, default_results
 from ..record.observe import Progress
@@ -48,6 +49,8 @@ class Options:
     limits: runner.Limits = field(default_factory=runner.Limits)
     extra: tuple[str, ...] = ()
     """Further requirements."""
+    expectations: Expectations = NOTHING
+    """What should have happened, beside what the scripts and bundles say."""
     side_by_side: bool = True
     """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
 
@@ -59,6 +62,7 @@ class Options:
         root: Path | None = None,
         tests: tuple[str, ...] = (),
         extra: tuple[str, ...] = (),
+        expectations: Expectations = NOTHING,
     ) -> Request:
         """The request to record a script, or tests below `root`, under these options."""
         return Request(
@@ -67,6 +71,7 @@ class Options:
             root=root,
             tests=tests,
             extra=tuple(dict.fromkeys((*extra, *self.extra))),
+            expectations=combine(expectations, self.expectations),
             python=self.python,
             as_of=self.as_of,
             offline=self.offline,
@@ -180,6 +185,7 @@ class Recorder:
                 root=base / "root",
                 tests=manifest.reproduction.tests,
                 extra=manifest.reproduction.requires,
+                expectations=manifest.reproduction.expectations or NOTHING,
             )
             minor = ".".join(manifest.environment.python.version.split(".")[:2])
             yield request if request.python is not None else replace(request, python=minor)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from ._core import Limits
 from .events.base import Label, Seq
+from .expectations import Expectations
 from .trace import Mode
 from .values import Value
 from .wire import Count, MemberPath, Sha256, Text, Wire
@@ -76,6 +77,9 @@ class Reproduction(Wire):
     """Sorted; contains the entry."""
     title: Text | None = None
     reference: Text | None = None
+    expectations: Expectations | None = None
+    """What its reporter says should happen, by options and in the header. Those of the header MUST be among them,
+    each is judged as claims of its own, and they are part of the evidence (projection 2)."""
 
 
 class Python(Wire):
@@ -131,10 +135,11 @@ class Recording(Wire):
     mode: Mode
     trace: MemberPath
     repeats: Count
-    agreement: Literal["same", "order", "differ", "single"]
-    """`order`: only the raw order of unordered events differs."""
+    agreement: Literal["same", "order", "text", "differ", "single"]
+    """`order`: only the raw order of unordered events differs. `text`: beside that only what the script printed
+    does; `<varies>` stands for it in the trace."""
     differences: tuple[Text, ...] = ()
-    """RFC 6901 pointers into the trace, for `differ`."""
+    """RFC 6901 pointers into the trace, for `text` and `differ`."""
 
 
 class LoadedModule(Wire):
@@ -224,6 +229,8 @@ class Judgement(Wire):
     verdict: Literal["violated", "holds", "inconclusive"]
     reasons: tuple[Text, ...] = ()
     """For `inconclusive`: stable codes, sorted."""
+    version: Literal[2] | None = None
+    """2 where the verdict is `holds` although no agent ran; absent else."""
     claims: tuple[ClaimResult, ...]
 
 

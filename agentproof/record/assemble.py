@@ -16,19 +16,20 @@ from ..environment.locking import Lock
 from ..errors import RecorderError, UsageError
 from ..isolation.runner import RawRecording
 from ..models import manifest, pylock
+from ..models.expectations import NOTHING, Expectations
 from ..models.header import Header
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
-from .canonical import Canonical, agreement, canonicalise, generated_ids
+from .canonical import Canonical, agreement, canonicalise, generated_ids, settle_printed
 from .secrets import Redactor, SecretPatterns
 
 RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
 """Names at the top of a bundle that a reproduction's own files cannot have."""
 
 
-Agreement = Literal["same", "order", "differ", "single"]
-AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "differ")
+Agreement = Literal["same", "order", "text", "differ", "single"]
+AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "text", "differ")
 """From best to worst."""
 
 
@@ -52,6 +53,8 @@ class Recipe:
     allow_sdk_changes: bool = False
     redact: SecretPatterns | None = None
     """What to take out of the recording; None: nothing."""
+    expectations: Expectations = NOTHING
+    """The header's, and those that were given beside it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class UnsignedBundle:
 
     manifest: manifest.Manifest
     bundle: Bundle
+    varied: tuple[tuple[str, str], ...] = ()
+    """Lines that the script printed otherwise in the first repeat and in another one: both, as printed."""
 
 
 def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> UnsignedBundle:
@@ -71,12 +76,14 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     """
     redactors: list[Redactor] = []
     modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
+    varied: list[tuple[str, str]] = []
     canonical = {
         mode: _canonical(
             mode,
             [repeat[mode] for repeat in repeats if mode in repeat],
             recipe.redact,
             redactors,
+            varied,
             missing=any(mode not in repeat for repeat in repeats),
         )
         for mode in modes
@@ -129,7 +136,9 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
             conduct=conduct,
             isolation=recipe.isolation,
             coverage=coverage,
-            authored=read_claims(recipe.header.claims, modes=traces, path=recipe.entry),
+            authored=read_claims(
+                recipe.header.claims, modes=traces, path=recipe.entry, expectations=recipe.expectations
+            ),
         ),
         evidence_id=evidence_id(
             target_sha256=recipe.lock.target.sha256,
@@ -137,13 +146,15 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
             tests=reproduction.tests,
             traces=traces.values(),
             state=state,
+            expectations=recipe.expectations,
         ),
         members=tuple(
             manifest.Member(path=path, sha256=_sha256(content), size=len(content))
             for path, content in sorted(members.items())
         ),
     )
-    return UnsignedBundle(document, Bundle(manifest=document.to_bytes(), members=members, attestations={}))
+    bundle = Bundle(manifest=document.to_bytes(), members=members, attestations={})
+    return UnsignedBundle(document, bundle, tuple(dict.fromkeys(varied)))
 
 
 def _canonical(
@@ -151,10 +162,12 @@ def _canonical(
     raw: Sequence[RawRecording],
     redact: SecretPatterns | None,
     redactors: list[Redactor],
+    varied: list[tuple[str, str]],
     *,
     missing: bool,
 ) -> tuple[Canonical, manifest.Recording]:
-    """The first of the repeats, and how the others compare; its redactor is added to `redactors`.
+    """The first of the repeats, and how the others compare; its redactor is added to `redactors`, and lines that
+    were printed otherwise in another one to `varied`.
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
@@ -174,11 +187,15 @@ def _canonical(
         for each, redactor in zip(raw, own, strict=True)
     ]
     redactors += [redactor for redactor in own[:1] if redactor is not None]
+    all_of_them, settled = settle_printed(all_of_them)
+    varied += settled.lines
     first = all_of_them[0]
     compared = [agreement(first, other) for other in all_of_them[1:]]
     words: list[Agreement] = [word for word, _ in compared]
     worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
     differences = next((pointers for word, pointers in compared if word == "differ"), ())
+    if settled.pointers and worst != "differ":
+        worst, differences = "text", settled.pointers
     if missing:
         worst, differences = "differ", differences or ("/events",)
     return first, manifest.Recording(
@@ -218,6 +235,7 @@ def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Repro
         files=tuple(sorted(files)),
         title=recipe.header.title,
         reference=recipe.header.reference,
+        expectations=recipe.expectations or None,
     )
 
 

@@ -87,6 +87,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "arguments": list(source.arguments),
         "tests": list(source.tests),
         "requires": list(reproduction.extra),
+        "expectations": reproduction.expectations.to_shape(),
         "environment": lock.environment(installed_files=0).to_shape(),
         "target": lock.target.to_shape(),
         "python": str(lock.python.path),

@@ -6,6 +6,7 @@ with the result; between the two they all come through `observe`.
 
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from ..environment.wheel_store import WheelStore
 from ..errors import CannotDoError, UsageError
 from ..isolation import levels, runner
 from ..isolation.control import read_reproduction_files
+from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..models.manifest import Isolation, Manifest
 from ..system.files import read_bounded
@@ -27,6 +29,8 @@ from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
 
 _MAX_SCRIPT = 4 * 2**20
+_MAX_VARIED = 3
+"""Lines shown of those that differ."""
 
 
 class Progress(Protocol):
@@ -52,6 +56,8 @@ class Reproduction:
     """pytest node ids below `root`; then these are run, and `script` is the file of the first."""
     extra: tuple[str, ...] = ()
     """Requirements that it needs beyond its header's."""
+    expectations: Expectations = NOTHING
+    """The header's, and those that were given beside it."""
     source: runner.ReproductionSource = field(kw_only=True)
     """What the runner takes: the files are read once, with the header, whatever becomes of them on disk."""
 
@@ -97,11 +103,13 @@ def read_reproduction(
     root: Path | None = None,
     tests: tuple[str, ...] = (),
     extra: tuple[str, ...] = (),
+    expectations: Expectations = NOTHING,
 ) -> Reproduction:
     """Read the script's header, or that of the file of the first of the tests.
 
     Raises:
-        UsageError: the script is missing, does not compile, or its header makes no sense.
+        UsageError: the script is missing, does not compile, or its header makes no sense; or it expects what
+            contradicts the `expectations` that are given beside it.
     """
     source = read_bounded(script, limit=_MAX_SCRIPT, what="reproduction")
     header = read_header(source, path=str(script))
@@ -124,7 +132,8 @@ def read_reproduction(
         tests=tests,
         held=({**files, entry: source}, only_entry),
     )
-    return Reproduction(script, arguments, header, root, tests, extra, source=read)
+    expected = combine(header.expectations, expectations)
+    return Reproduction(script, arguments, header, root, tests, extra, expected, source=read)
 
 
 def observe(
@@ -180,7 +189,20 @@ def observe(
     if assembled.manifest.redactions:
         story.done("redacted", f"{assembled.manifest.redactions} texts that look like secrets")
     refuse_secrets(assembled, conditions)
+    for line in _varied_lines(assembled):
+        story.done("differs", line)
     return assembled
+
+
+def _varied_lines(assembled: UnsignedBundle) -> Iterator[str]:
+    """What the repeats printed otherwise, where that is all that differs."""
+    if not any(each.agreement == "text" for each in assembled.manifest.recordings):
+        return
+    yield "only what the script printed differs between the repeats:"
+    for one, other in assembled.varied[:_MAX_VARIED]:
+        yield f"`{one.strip()[:100]}` / `{other.strip()[:100]}`"
+    if len(assembled.varied) > _MAX_VARIED:
+        yield f"and {len(assembled.varied) - _MAX_VARIED} more lines"
 
 
 def _recipe(
@@ -206,6 +228,7 @@ def _recipe(
         files=run.files,
         header=reproduction.header,
         wheel=store.read(lock.target.sha256),
+        expectations=reproduction.expectations,
         allow_sdk_changes=conditions.allow_sdk_changes,
         redact=wanted if conditions.redact else None,
     )
@@ -253,6 +276,7 @@ def _ran_line(document: Manifest, seconds: float) -> str:
     words = {
         "same": "repeats agree",
         "order": "repeats agree but for the order of parallel events",
+        "text": "repeats agree but for what the script printed",
         "differ": "repeats differ",
         "single": "not repeated",
     }

@@ -30,6 +30,7 @@ from ..environment.wheelfile import read_wheel
 from ..errors import CannotDoError, UsageError
 from ..isolation import runner
 from ..limits import MAX_WHEEL_BYTES
+from ..models.expectations import NOTHING, Expectations
 from ..models.header import Header
 from ..models.manifest import Manifest, Origin
 from ..models.trace import Mode, Trace
@@ -70,6 +71,8 @@ class Request:
     """Where to take the versions from: an interpreter, a `uv.lock`, `pylock.toml` or requirements file."""
     extra: tuple[str, ...] = ()
     """Further requirements."""
+    expectations: Expectations = NOTHING
+    """What should have happened, beside what the script's header says."""
     offline: bool = False
     require_isolation: str | None = None
     allow_sdk_changes: bool = False
@@ -104,7 +107,12 @@ class Request:
     @cached_property
     def _read(self) -> Reproduction:
         return read_reproduction(
-            self.script, self.arguments, root=self.root, tests=self.tests, extra=self.extra
+            self.script,
+            self.arguments,
+            root=self.root,
+            tests=self.tests,
+            extra=self.extra,
+            expectations=self.expectations,
         )
 
 

@@ -38,6 +38,7 @@ from ..isolation import runner
 from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
+from ..models.expectations import NOTHING
 from ..models.manifest import Manifest
 from ..models.statement import build_replayed_statement
 from ..models.trace import Mode, Trace
@@ -103,6 +104,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             root=root / "root",
             tests=recorded.reproduction.tests,
             extra=recorded.reproduction.requires,
+            expectations=recorded.reproduction.expectations or NOTHING,
         )
         interpreter = _interpreter(recorded, options.python, reproduction.requires)
         lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)

@@ -17,7 +17,7 @@ from ..diff.rows import is_older
 from ..models.comparison import Cell, Comparison, Row, TraceDifference
 from ..models.values import Value
 from ..record.replay import ReplayResult
-from .console import json_line, printable, render_judgement, terminal_width
+from .console import json_line, printable, render_judgement, terminal_width, verdict_line
 from .outcomes import CHANGES, place_of, targets_of, words_of
 
 _LABEL = 12
@@ -32,6 +32,7 @@ def render_replayed(replayed: ReplayResult, *, signer: str | None, written: Path
     for text in replayed.environment:
         yield f"  {'differs':<{_LABEL}}{printable(text)}"
     yield from render_judgement(seen)
+    yield from verdict_line(seen)
     if signer is not None:
         yield f"  {'signed':<{_LABEL}}replayed, ed25519 {signer}"
     if written is not None:

@@ -18,24 +18,31 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 }
 
 
-def render_endings(traces: Mapping[Mode, Trace]) -> Iterator[str]:
-    """A few lines for each different end that was not a clean one; then the next step, where one is known."""
+def ending_lines(traces: Mapping[Mode, Trace]) -> Iterator[str]:
+    """A few lines for each different end that was not a clean one."""
     told: dict[tuple[str, ...], list[str]] = {}
-    hints: dict[str, None] = {}
     for mode, trace in traces.items():
-        end = next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
-        if end is None or (end.outcome == "exited" and not end.code):
-            continue
-        lines = (_ending(end), *_last_words(trace))
-        told.setdefault(lines, []).append(mode)
-        hint = _hint(end, trace)
-        if hint is not None:
-            hints.setdefault(hint)
+        end = _end_of(trace)
+        if end is not None and not (end.outcome == "exited" and not end.code):
+            told.setdefault((_ending(end), *_last_words(trace)), []).append(mode)
     for lines, modes in told.items():
-        yield f"{' and '.join(modes)}: {lines[0]}"
-        yield from (f"  | {line}" for line in lines[1:])
-    for hint in hints:
-        yield f"next: {hint}"
+        yield f"{lines[0]}  ({' and '.join(modes)})"
+        yield from (f"| {line}" for line in lines[1:])
+
+
+def ending_hints(traces: Mapping[Mode, Trace]) -> list[str]:
+    """The next steps for ends that were not clean ones, where they are known."""
+    ends = [(_end_of(trace), trace) for trace in traces.values()]
+    hints = [
+        _hint(end, trace)
+        for end, trace in ends
+        if end is not None and not (end.outcome == "exited" and not end.code)
+    ]
+    return list(dict.fromkeys(hint for hint in hints if hint is not None))
+
+
+def _end_of(trace: Trace) -> ScriptEnded | None:
+    return next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
 
 
 def _ending(end: ScriptEnded) -> str:
@@ -70,12 +77,16 @@ def _hint(end: ScriptEnded, trace: Trace) -> str | None:
     if _KEY_NAMES.search(_text(end.error.message)):
         return _SCRIPTED
     kinds = (end.error.type, *end.error.bases)
-    return next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
+    known = next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
+    return _PASS if known is None and end.premise == "environment" else known
 
 
 _SCRIPTED: Final = (
     "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
     "writes one to start from)"
+)
+_PASS: Final = (
+    "your environment is not passed: `--env NAME` passes a variable of yours, `--env NAME=VALUE` another"
 )
 _BY_KIND: Final[Mapping[str, str]] = {
     "builtins:FileNotFoundError": "the working directory is empty: open files beside the script by "

@@ -15,19 +15,47 @@ from typing import Any
 
 from ...errors import FormatError, UsageError
 from ...models._core import fields_of
+from ...models.expectations import Expectations
 from ...models.trace import Mode
-from ...models.values import from_state
+from ...models.values import from_state, short_text
 from ..trace.evidence import Evidence
-from . import final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at
+from . import (
+    final_output,
+    last_output,
+    printed,
+    probe_check,
+    raised,
+    run_ended,
+    script_ended,
+    tool_order,
+    tool_ran,
+    tool_runs,
+    value_at,
+)
 from .kind import Arguments, AuthoredClaim, AuthoredKind
 
 AUTHORED: Mapping[str, AuthoredKind] = MappingProxyType(
     {
         kind.NAME: kind
-        for kind in (final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at)
+        for kind in (
+            final_output,
+            last_output,
+            printed,
+            probe_check,
+            raised,
+            run_ended,
+            script_ended,
+            tool_order,
+            tool_ran,
+            tool_runs,
+            value_at,
+        )
     }
 )
 """The kinds of authored claims, by name."""
+
+EXPECTED: frozenset[str] = frozenset({last_output.NAME, printed.NAME, raised.NAME, tool_ran.NAME})
+"""The kinds that expectations are judged by, which are not written as claims of their own."""
 
 _OURS = ("id", "kind", "mode")
 
@@ -68,6 +96,37 @@ def authored_claims(
     return tuple(claims)
 
 
+def expected_claims(expectations: Expectations, *, modes: Iterable[Mode]) -> tuple[AuthoredClaim, ...]:
+    """One claim for each thing that should happen, in each mode; its id is what the reporter wrote."""
+    asked: list[tuple[str, AuthoredKind, dict[str, Any]]] = []  # Any: values
+    for text in expectations.should_print:
+        asked.append((f'should-print "{text}"', printed, {"text": text}))
+    for text in expectations.should_not_print:
+        asked.append((f'should-not-print "{text}"', printed, {"text": text, "never": True}))
+    for name in expectations.should_raise:
+        asked.append((f"should-raise {name}", raised, {"error": name}))
+    if expectations.should_not_raise:
+        asked.append(("should-not-raise", raised, {}))
+    for each in expectations.should_run:
+        counted = {} if each.times is None else {"times": each.times}
+        words = each.tool if each.times is None else f"{each.tool}={each.times}"
+        asked.append((f"should-run {words}", tool_ran, {"tool": each.tool, **counted}))
+    for tool in expectations.should_not_run:
+        asked.append((f"should-not-run {tool}", tool_ran, {"tool": tool, "times": 0}))
+    for text in expectations.should_output:
+        asked.append((f'should-output "{text}"', last_output, {"text": text}))
+    return tuple(
+        AuthoredClaim(_label(label), kind.NAME, kind.VERSION, mode, arguments)
+        for mode in modes
+        for label, kind, arguments in asked
+    )
+
+
+def _label(text: str) -> str:
+    """The whole of it, so that no two are called alike, as far as a text may be long."""
+    return short_text(text)
+
+
 def checks_in(evidence: Evidence) -> Iterator[AuthoredClaim]:
     """One claim for each label that the script gave to `probe.check`, in each mode."""
     for mode, view in evidence.views.items():
@@ -98,7 +157,7 @@ def _read_claim(
     name = table.get("kind")
     label = table.get("id", f"{name}-{number}")
     where = f"{path}: claim {number}" + (f" ({label!r})" if "id" in table else "")
-    header_kinds = sorted(AUTHORED.keys() - {probe_check.NAME})
+    header_kinds = sorted(AUTHORED.keys() - {probe_check.NAME} - EXPECTED)
     if not isinstance(name, str) or name not in header_kinds:
         what = f"there is no kind {name!r}" if "kind" in table else "it has no `kind`"
         raise UsageError(f"{where}: {what}; there are {', '.join(header_kinds)}")
@@ -137,10 +196,12 @@ def _plain(part: Any, where: str) -> Any:  # Any: TOML
 
 __all__ = [
     "AUTHORED",
+    "EXPECTED",
     "Arguments",
     "AuthoredClaim",
     "AuthoredKind",
     "authored_claims",
     "checks_in",
+    "expected_claims",
     "parse_arguments",
 ]
