@@ -16,7 +16,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """The exit codes of every command (DESIGN §7); frozen."""
+    """The exit codes of every command (README, "What it is for"); frozen."""
 
     YES = 0
     NO = 1

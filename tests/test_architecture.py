@@ -1,6 +1,7 @@
-"""The import graph is the architecture: every arrow points down a layer (DESIGN §4)."""
+"""The import graph is the architecture: every arrow points down a layer (docs/architecture.md)."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -11,48 +12,14 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "agentproof"
 
-LAYERS: list[set[str]] = [
-    {"probe", "errors", "_digests", "_files", "_limits", "_memo", "_remove", "_scratch", "_signals"},
-    {"models"},
-    {"claims", "signing", "judge", "store", "_folder", "_tree", "_zip", "keyring", "trust"},
-    {"source", "check", "_align", "_checks", "_comparison", "_pairs", "_saved"},
-    {"_canonical", "_children", "_environment", "_isolation", "_seal", "_secrets"},
-    {
-        "_assemble",
-        "_bisection",
-        "_dispatch",
-        "_executors",
-        "_holdings",
-        "_many",
-        "_named",
-        "_observe",
-        "_place",
-        "_processes",
-        "_results",
-        "_signer",
-        "_subjects",
-        "_targets",
-        "_tested",
-        "bisect",
-        "compare",
-        "matrix",
-        "record",
-        "replay",
-    },
-    {
-        "_render",
-        "_render_ending",
-        "_render_compare",
-        "_junit",
-        "_pytest_plugin",
-        "_pytest_failures",
-        "_pytest_shared",
-        "report",
-        "cli",
-    },
-    {"__init__", "__main__"},
-]
-RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+DOCUMENT = PACKAGE.parent / "docs" / "architecture.md"
+_LISTED = DOCUMENT.read_text("utf-8").partition("```layers\n")[2].partition("```")[0]
+LAYERS = [line.split() for line in reversed(_LISTED.splitlines())]
+"""Folders and modules of the package, the lowest first."""
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer} | {
+    "__init__": -1,
+    "__main__": len(LAYERS),
+}
 EFFECTS = {
     "asyncio",
     "click",
@@ -67,7 +34,10 @@ EFFECTS = {
     "uv",
     "venv",
 }
-OFFLINE = set().union(*LAYERS[:4])
+OFFLINE = {name for name, rank in RANK.items() if rank <= RANK["check"]}
+REACHING_OUT = {"system/children.py", "system/processes.py", "trust/agent.py", "check/many.py"}
+"""Children of ours are told how to end; ssh-agent is asked on its socket; many bundles are checked by forked
+workers."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_recorder" not in path.parts)
 
 
@@ -99,9 +69,15 @@ def test_imports_point_down(path: Path) -> None:
             continue
         assert rest[0] in RANK, f"{path}:{line}: {name} has no layer"
         assert RANK[rest[0]] <= RANK[_unit(path)], f"{path}:{line}: {_unit(path)} must not import {rest[0]}"
+        same_floor = RANK[rest[0]] == RANK[_unit(path)] and rest[0] != _unit(path)
+        assert not same_floor or rest[0] in LAYERS[0], f"{path}:{line}: {_unit(path)} stands beside {rest[0]}"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if _unit(path) in OFFLINE], ids=_name)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if _unit(path) in OFFLINE and _name(path) not in REACHING_OUT],
+    ids=_name,
+)
 def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> None:
     used = {name.partition(".")[0] for name, _ in _imports_of(path)}
     assert not used & EFFECTS
@@ -136,8 +112,43 @@ def test_what_runs_in_another_process_needs_the_standard_library_alone(path: Pat
             assert adapted or top in sys.stdlib_module_names, f"{path}:{node.lineno}: {name}"
 
 
-def test_every_module_has_a_layer() -> None:
-    assert {_unit(path) for path in MODULES} <= RANK.keys()
+def test_every_module_has_a_layer_and_every_layer_its_module_and_its_paragraph() -> None:
+    assert {_unit(path) for path in MODULES} == RANK.keys()
+    paragraphs = DOCUMENT.read_text("utf-8").partition("## The folders")[2]
+    for name in RANK:
+        assert name.startswith("__") or re.search(rf"^- \*\*.*\b{name}\b.*\*\*", paragraphs, re.M), name
+
+
+def test_no_module_at_the_top_is_private_but_the_recorder() -> None:
+    tops = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
+    assert {name for name in tops if name.startswith("_") and not name.startswith("__")} == {"_recorder"}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Nor for types alone: `TYPE_CHECKING` hides a cycle from Python, not from a reader."""
+    sorter = graphlib.TopologicalSorter(_graph())
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def _graph() -> dict[str, set[str]]:
+    names = {_dotted(path): path for path in PACKAGE.rglob("*.py")}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        imported = set()
+        for found, _ in _imports_of(path):
+            known = found if found in names else found.rpartition(".")[0]
+            # A package's own face is no step on the way to a module in it.
+            if known in names and known != name:
+                imported.add(known)
+        graph[name] = imported
+    return graph
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_temporary_files_are_made_in_one_way_which_a_kill_cannot_leave_behind() -> None:

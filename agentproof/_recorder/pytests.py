@@ -91,7 +91,7 @@ def _forget_user() -> None:
 
 
 def _own_plugin(pytest: Any) -> Any:
-    """What `agentproof.pytest_plugin.plugin` brings to a project, as far as tests and configuration name it."""
+    """What the pytest plugin brings to a project, as far as tests and configuration name it."""
 
     class Own:
         """A plugin of pytest's."""

@@ -139,7 +139,7 @@ def check_bundle(
 def exit_code(
     report: Report, *, expect: Literal["violated", "holds"] | None = None, allow_intact: bool = False
 ) -> Exit:
-    """The exit code of DESIGN §7; a sound bundle with another verdict than the expected one is a no."""
+    """The exit code; a sound bundle with another verdict than the expected one is a no."""
     if report.status == "INTACT" and not allow_intact:
         return Exit.INTACT
     if report.status in ("INVALID", "UNTRUSTED"):

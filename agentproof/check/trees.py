@@ -60,7 +60,7 @@ class TreeComparison:
 def git_tree(
     label: str, files: Mapping[str, Blob], *, commit: str | None = None, tree: str | None = None
 ) -> Tree:
-    """A revision, as `_git.files` gives it."""
+    """A revision, as `environment.git.files` gives it."""
     blobs = {path: blob.id for path, blob in files.items() if blob.mode in (FILE, EXECUTABLE)}
     like = next(iter(blobs.values()), "0" * 40)
     return Tree(label, blobs.keys(), blobs.get, lambda data: object_id("blob", data, like=like), commit, tree)

@@ -7,7 +7,7 @@
 3. Between them the middle is recorded, or its nearest neighbour that was not skipped, until two
    neighbours differ: at most ⌈log2 n⌉ + 2 recordings of n points where nothing is skipped. Claims
    mostly change together; one that changes elsewhere is searched on its own, with what is recorded.
-4. Recordings are kept (`_results`), so an interrupted search goes on where it was.
+4. Recordings are kept (`record.cache`), so an interrupted search goes on where it was.
 
 With an older good end, the first bad point is found; with a newer one, the first fixed; with both,
 both. Violations come and go more than once at times: a search finds one change between its ends.

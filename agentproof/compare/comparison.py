@@ -5,7 +5,7 @@
 2. On each target the same script is recorded anew, on the same minor version of Python, as of the
    target's own day. A recording that was made before under the same conditions is used again.
 3. What cannot be recorded on a target is said with its reason; the others go on.
-4. The comparison is one bundle, signed, made of the bundles that it rests on (`_comparison`).
+4. The comparison is one bundle, signed, made of the bundles that it rests on (`diff.rows`).
 """
 
 import os

@@ -6,8 +6,8 @@
    few more jobs than workers are handed out at a time, results go to disk as they come, and rows are
    compared one by one, so memory does not grow with the matrix.
 3. What is recorded is noted beside the recordings, so that a matrix that was interrupted goes on where it
-   was, whoever recorded; workers keep what they recorded as well (`_results`). A worker that is lost
-   takes its jobs with it, which are then tried again (`_dispatch`).
+   was, whoever recorded; workers keep what they recorded as well (`record.cache`). A worker that is lost
+   takes its jobs with it, which are then tried again (`dispatch`).
 4. The result does not depend on who recorded what, or in which order: the same bytes come out.
 
     <output>/matrix.json                    the rows: one for each reproduction and Python

@@ -3,7 +3,7 @@
 Rules:
 1. What is compared are the facts of the evidence projection, each with its event: not raw events, so
    that recordings by different versions of agentproof compare.
-2. Facts are matched by what they are about: run and state (paired by `_pairs`), tool and call id, and how
+2. Facts are matched by what they are about: run and state (paired by `pairs`), tool and call id, and how
    often the same came before. Their place in the order is compared after.
 3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
    versions what counts are the decisions that it holds (`/context/…approvals`), by call.

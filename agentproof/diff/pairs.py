@@ -5,7 +5,7 @@ Rules:
    first; between them those that share a call, then those with the same input, then those of one agent.
    One that resumes a state and one that does not are never a pair.
 2. States are paired in their order, by where they come from: the run whose result they were made from, or
-   JSON. Runs inside of runs are told by their parents (`_align`).
+   JSON. Runs inside of runs are told by their parents (`align`).
 3. What both traces begin or end with is paired without a search, and of the rest at most a bounded number.
 """
 

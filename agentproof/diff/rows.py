@@ -1,7 +1,7 @@
 """Comparisons: from bundles to what changed between them, packed as one bundle.
 
 Everything here is pure. `build_rows` is the one place where verdicts of two targets are compared; the
-check of a comparison (`_checks._comparisons`) calls it on the bundles inside and compares what comes out.
+check of a comparison (`check.comparison`) calls it on the bundles inside and compares what comes out.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Build a target wheel from a git checkout: a commit, or the working tree as it stands.
 
 Rules:
-1. A commit's files come out of git as raw objects (`_git`): nothing of the checkout's configuration has
+1. A commit's files come out of git as raw objects (`git`): nothing of the checkout's configuration has
    a say in what is built.
 2. The wheel is built by the project's own build backend, by uv, from a copy that is thrown away, with
    SOURCE_DATE_EPOCH at the commit's time, so that one commit gives one wheel where the backend allows.

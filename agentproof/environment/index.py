@@ -5,7 +5,7 @@ Rules:
    none, pip's (`PIP_*`, `pip.conf`). Project files of the working directory are not read, so that a
    lock does not depend on where it was made.
 2. Settings that change what is resolved (constraints, overrides, resolution, pre-releases, …) are not
-   inherited (`_uv`).
+   inherited (`uv`).
 3. Credentials travel by environment, never by argument list, and are cut from every message.
 """
 

@@ -1,7 +1,7 @@
 """Run uv: with the user's index, with a cache of its own, and with no setting that changes what it does.
 
 Rules:
-1. uv reads none of its files, and of its variables only those about reaching an index (`_index`).
+1. uv reads none of its files, and of its variables only those about reaching an index (`index`).
 2. It works in an empty directory, where also its temporary files go, and ends when this process does.
 3. Its cache is used by no other tool. Where that cannot be written, uv goes on without one.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # importing typing costs 5 ms
     from collections.abc import Sequence
     from typing import Any
 
-    Plan = dict[str, Any]  # Any: what `marshal` carries; _sandbox.launch_plan writes it
+    Plan = dict[str, Any]  # Any: what `marshal` carries; sandbox.launch_plan writes it
 
 SIGKILL, SIGCHLD = 9, 17  # as in signal, which costs 5 ms to import
 

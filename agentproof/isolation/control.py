@@ -25,7 +25,7 @@ from ..errors import CannotDoError, RecorderError, UsageError
 from ..system import temporary
 
 _WHAT: Final = "run"
-_PREFIX: Final = "agentproof-tmp-run-"  # as _scratch spells it
+_PREFIX: Final = "agentproof-tmp-run-"  # as system/temporary.py spells it
 _ROOM: Final = 2**30
 """What two repeats may come to (`Limits.disk_bytes`)."""
 

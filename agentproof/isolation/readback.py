@@ -2,7 +2,7 @@
 
 The script's process can write here too. A line that is no event, a name that occurs twice or a file of
 another kind is an error that names file and line; a forged but well-formed event is not found out here
-(DESIGN §8: the script is part of what a reader judges).
+(the script is part of what a reader judges: README, "What a bundle proves").
 """
 
 import json

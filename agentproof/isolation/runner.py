@@ -45,7 +45,7 @@ _RECORDER = Path(__file__).parents[1] / "_recorder"
 
 
 class PreparedEnvironment(Protocol):
-    """The part of `_environment.PreparedEnvironment` that a run needs."""
+    """The part of `environment.venv.PreparedEnvironment` that a run needs."""
 
     @property
     def python(self) -> Path: ...

@@ -5,7 +5,7 @@
 
 Each bundle below the given paths is one test: its reproduction is recorded on the target, and the test
 fails in the claims that are violated there. Several bundles of one reproduction are one test. The other way
-round, each test of one's own that fails is recorded as a bundle (`_pytest_failures`). Without the options
+round, each test of one's own that fails is recorded as a bundle (`failures`). Without the options
 nothing is collected or recorded, and nothing else of agentproof is imported.
 """
 

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from ..models.projection import GENERATED_ID
-from .story import Step, TraceStory
+from .steps import Step, TraceStory
 
 MAX_STEPS = 1500
 """Of one telling; aligning takes time that grows with the square."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .beside import Pair
-from .story import Step
+from .steps import Step
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from .items import describe_call, details
 from .markup import code, fence, prose
 from .reasons import TIMES, ClaimLine, Reason
 from .sides import change_lines
-from .story import Branch, Step, Story, TraceStory, mode_words
+from .steps import Branch, Step, TraceStory
+from .story import Story, mode_words
 from .text import as_text, one_line, value_text
 
 _MAX_CLAIMS = 8

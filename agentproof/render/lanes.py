@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..models.events import StateObserved
-from .story import Branch, Look, Step, TraceStory
+from .steps import Branch, Look, Step, TraceStory
 
 _MAX_LANES = 8
 _MAX_STEPS = 2000

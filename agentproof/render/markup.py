@@ -3,7 +3,7 @@
 1. It stands in a code span or a code fence that is longer than any run of backticks in it: no emphasis,
    link, image, mention, HTML or task list comes of it.
 2. Outside of code stands only text of our own, and text from a bundle that is plain words.
-3. Nothing that is not printable is written as it is (`_text.visible`).
+3. Nothing that is not printable is written as it is (`text.visible`).
 """
 
 import re

@@ -17,7 +17,8 @@ from .items import details
 from .lanes import kept_steps, lanes_of, only, opens
 from .reasons import ClaimLine
 from .sides import SideLine, change_lines, side_by_side
-from .story import Branch, Look, Step, Story, TraceStory, mode_words
+from .steps import Branch, Look, Step, TraceStory
+from .story import Story, mode_words
 from .text import as_text, pretty, visible
 
 MAX_TEXT = 100_000

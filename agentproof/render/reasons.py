@@ -3,15 +3,12 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .. import claims
 from ..models.diff import ABSENT, Change, diff
 from ..models.manifest import ClaimResult, EventRef, Finding, Status
 from ..models.trace import Mode
-
-if TYPE_CHECKING:
-    from .story import TraceStory
+from .steps import TraceStory
 
 TIMES = ("before", "after")
 MODES = ("as written", "streamed")
@@ -56,7 +53,7 @@ def rule_of(kind: str) -> str:
 _STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
 
 
-def claims_told(results: Iterable[ClaimResult], tellings: "Mapping[Mode, TraceStory]") -> Iterator[ClaimLine]:
+def claims_told(results: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[ClaimLine]:
     """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another."""
     by_id: dict[str, list[ClaimResult]] = {}
     for claim in results:
@@ -79,7 +76,7 @@ def claims_told(results: Iterable[ClaimResult], tellings: "Mapping[Mode, TraceSt
     yield from sorted(told, key=lambda claim: _STATUSES.index(claim.status))
 
 
-def _reasons(group: Iterable[ClaimResult], tellings: "Mapping[Mode, TraceStory]") -> Iterator[Reason]:
+def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[Reason]:
     """One reason for each sentence; findings that differ in their pointer alone are one."""
     changes: dict[str, dict[str, Change]] = {}
     refs: dict[str, dict[EventRef, None]] = {}
@@ -106,7 +103,7 @@ def _whose(claim: ClaimResult, finding: Finding) -> str | None:
     return f"result of {finding.run}"
 
 
-def _changes(claim: ClaimResult, finding: Finding, tellings: "Mapping[Mode, TraceStory]") -> Iterator[Change]:
+def _changes(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, TraceStory]) -> Iterator[Change]:
     """The change at the finding's pointer: as the states have it, else as the finding says. Between two modes
     it is what the one has and the other has not."""
     told = claims.change_of(finding)
@@ -123,7 +120,7 @@ def _changes(claim: ClaimResult, finding: Finding, tellings: "Mapping[Mode, Trac
             yield Change(where, before, after)
 
 
-def _in_states(finding: Finding, tellings: "Mapping[Mode, TraceStory]") -> Change | None:
+def _in_states(finding: Finding, tellings: Mapping[Mode, TraceStory]) -> Change | None:
     for ref in finding.events:
         telling = tellings.get(ref.mode)
         for look in telling.step(ref.seq).looks if telling else ():

@@ -6,14 +6,14 @@ them in its own way.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .. import claims
 from ..bundle.store import Bundle
 from ..check.bundle import CheckedBundle
 from ..errors import BundleError
-from ..models.diff import Change, diff
+from ..models.diff import diff
 from ..models.events import (
     Event,
     RunEnded,
@@ -25,12 +25,13 @@ from ..models.events import (
     StateRestored,
     StateSerialised,
 )
-from ..models.manifest import ClaimResult, Finding, Manifest
+from ..models.manifest import ClaimResult, Manifest
 from ..models.report import Report, Verdict
 from ..models.trace import Mode, Trace
 from .reasons import ClaimLine, claims_told
+from .steps import Branch, Look, Remark, Step, TraceStory
 from .text import visible
-from .tones import Tone, tone
+from .tones import tone
 from .words import sentence
 
 _MAX_DEPTH = 40
@@ -42,74 +43,6 @@ _DOCSTRING = re.compile(
     r"[rRuU]?(?:\"\"\"|'''|\"|')\s*(?P<line>[^\s\"'][^\n\"]{2,200}?)\s*(?:\"|'''|\n)"
 )
 MODES: tuple[Mode, ...] = ("as-written", "streamed")
-
-
-@dataclass(frozen=True)
-class Look:
-    """One state at one event: as it was before, where the event tells that, and as it was just after."""
-
-    state: str
-    before: str | None
-    """A digest; None where the event shows the state but not what it was."""
-    after: str
-    changes: tuple[Change, ...] = ()
-
-
-@dataclass(frozen=True)
-class Remark:
-    """A finding that rests on an event."""
-
-    claim: ClaimResult
-    finding: Finding
-    text: str
-
-
-@dataclass(frozen=True)
-class Step:
-    """One event of a trace."""
-
-    mode: Mode
-    event: Event
-    text: str
-    tone: Tone
-    looks: tuple[Look, ...]
-    remarks: tuple[Remark, ...]
-
-    @property
-    def seq(self) -> int:
-        return self.event.seq
-
-    @property
-    def parallel(self) -> bool:
-        """The order in which it stands beside the event before it is not an observation."""
-        return self.event.after is not None
-
-
-@dataclass
-class Branch:
-    """A run with its steps and the runs inside it, in the order of the trace."""
-
-    run: str
-    parts: list["Step | Branch"] = field(default_factory=list)
-    around: "Branch | None" = None
-    depth: int = 0
-
-
-@dataclass(frozen=True)
-class TraceStory:
-    """One trace."""
-
-    mode: Mode
-    steps: tuple[Step, ...]
-    parts: tuple[Step | Branch, ...]
-    """The steps again, runs as branches."""
-    states: tuple[str, ...]
-    """The labels of all states, by first appearance."""
-    output: Mapping[str, ScriptWrote]
-    """What the script wrote, by stream."""
-
-    def step(self, seq: int) -> Step:
-        return self.steps[seq - 1]
 
 
 @dataclass(frozen=True)

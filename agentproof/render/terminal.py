@@ -9,7 +9,8 @@ from ..errors import UsageError
 from .beside import tells_the_same
 from .items import details
 from .sides import change_lines
-from .story import Branch, Look, Step, Story, TraceStory
+from .steps import Branch, Look, Step, TraceStory
+from .story import Story
 from .text import one_line, pretty, visible
 
 _COLOURS = {

@@ -28,13 +28,14 @@ def job(name):
 """
 PROGRAM = """
 import sys, time
-from agentproof import _executors, _signals
+from agentproof.compare import executors
+from agentproof.system import signals
 from job import job
 
 if __name__ == "__main__":
-    _signals.end_at_once()
-    _signals.clean_up_first()
-    with _executors.processes(2) as pool, pool.make() as executor:
+    signals.end_at_once()
+    signals.clean_up_first()
+    with executors.processes(2) as pool, pool.make() as executor:
         for number in range(int(sys.argv[1])):
             executor.submit(job, str(number))
         time.sleep(60)

@@ -109,7 +109,10 @@ def test_without_the_option_nothing_is_collected_and_nothing_heavy_is_imported(
     a_store(pytester.path)
     done = pytester.runpytest_inprocess(*LOADED, "-p", "no:cacheprovider", "bundles")
     done.assert_outcomes()
-    probe = "import sys, agentproof.pytest_plugin.plugin; print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
+    probe = (
+        "import sys, agentproof.pytest_plugin.plugin; "
+        "print(*sorted({'pydantic', 'cryptography'} & {*sys.modules}))"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", probe],
         capture_output=True,

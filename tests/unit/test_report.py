@@ -24,7 +24,8 @@ from agentproof.render.html import render_page
 from agentproof.render.markdown import MAX_LENGTH, render_issue
 from agentproof.render.markup import code, fence, length, prose
 from agentproof.render.sides import side_by_side
-from agentproof.render.story import Branch, Story, tell
+from agentproof.render.steps import Branch
+from agentproof.render.story import Story, tell
 from agentproof.render.text import visible
 from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in

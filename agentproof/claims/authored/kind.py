@@ -44,7 +44,7 @@ class AuthoredKind(Protocol):
         """Judge; pure."""
         ...
 
-    def explain(self, finding: Any) -> str:  # Any: a Finding, as in `_outcome.Kind`
+    def explain(self, finding: Any) -> str:  # Any: a Finding, as in `trace.outcome.Kind`
         """One sentence for people."""
         ...
 

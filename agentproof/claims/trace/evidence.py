@@ -153,7 +153,7 @@ class View:
         return self._state(digest)
 
     def comparable(self, digest: Sha256) -> Any:  # Any: a state's JSON
-        """A state's JSON without what may change of itself (see `_states.comparable`)."""
+        """A state's JSON without what may change of itself (see `states.comparable`)."""
         if digest not in self._comparable:
             self._comparable[digest] = comparable(self._state(digest))
         return self._comparable[digest]
