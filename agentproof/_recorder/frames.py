@@ -12,8 +12,8 @@ def of(error: BaseException, plan: Plan) -> Dict[str, Any]:
     """`frames`: those in the reproduction's own files, innermost last; and `raised_in` where there are any.
 
     That is `own` where the innermost frame of all is one of them, `sdk` where a frame of the SDK stands
-    below the last of them, and else `other`. And `premise`, where the error is about something that the script
-    takes for granted (see `premises`).
+    below the last of them, and else `other`. And `premise`, where the error is about something that the
+    script takes for granted (see `premises`).
     """
     root = os.path.join(plan.root, "")
     frames: List[Dict[str, Any]] = []

@@ -22,8 +22,9 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def of(error: BaseException, own: Sequence[Place], *, through_sdk: bool, plan: Plan) -> Optional[str]:
-    """`environment`: the error is about a variable, a file, a module or a key that is not there. `before_sdk`:
-    an assertion failed before the script called the SDK. None: neither, as far as the script's text tells.
+    """`environment`: the error is about a variable, a file, a module or a key that is not there.
+    `before_sdk`: an assertion failed before the script called the SDK. None: neither, as far as the script's
+    text tells.
 
     `own` are the places in the reproduction's files, innermost last; `through_sdk`: a frame of the SDK stands
     between them.
@@ -66,9 +67,10 @@ def _statement(tree: ast.AST, line: int) -> Optional[ast.stmt]:
     """The innermost statement that holds a line."""
     found: Optional[ast.stmt] = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            if found is None or node.lineno >= found.lineno:
-                found = node
+        if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        if found is None or node.lineno >= found.lineno:
+            found = node
     return found
 
 
@@ -77,9 +79,8 @@ def _imported(tree: ast.AST, package: str) -> Set[str]:
     names: Set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                if each.name.partition(".")[0] == package:
-                    names.add(each.asname or package)
+            own = [each for each in node.names if each.name.partition(".")[0] == package]
+            names.update(each.asname or package for each in own)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package:
             names.update(each.asname or each.name for each in node.names)
     return names
@@ -98,9 +99,10 @@ def _derived(tree: ast.AST, names: Set[str], about: Any = None) -> Set[str]:
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             made.append((_targets([node.target]), node.iter))
         elif isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                if item.optional_vars is not None:
-                    made.append((_targets([item.optional_vars]), item.context_expr))
+            named = [item for item in node.items if item.optional_vars is not None]
+            made += [
+                (_targets([item.optional_vars]), item.context_expr) for item in named if item.optional_vars
+            ]
     found, before = set(names), -1
     while len(found) != before:
         before = len(found)

@@ -117,8 +117,8 @@ def read_claims(
     path: str,
     expectations: Expectations = NOTHING,
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims of a reproduction, `judge` takes them as `authored`: what its reporter expects, then what the
-    header of the script at `path` authors.
+    """The claims of a reproduction, `judge` takes them as `authored`: what its reporter expects, then what
+    the header of the script at `path` authors.
 
     Raises:
         UsageError: a claim has an unknown kind, key or mode, lacks a key, has a value of the wrong type,

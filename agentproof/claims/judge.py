@@ -5,18 +5,18 @@ Rules:
    or that this recording could not capture, is `not_observed`.
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
    clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
-   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by itself; of
-   a script that uses the SDK without a run it is all that can be asked. A script that
+   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by itself;
+   of a script that uses the SDK without a run it is all that can be asked. A script that
    ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
 4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
    the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-5. What the script takes for granted is not the SDK's: where a variable, a key, a file or a module is not there,
-   where an assertion failed before the SDK was called, or where the SDK was never imported, what the
-   reporter expects is `not_observed`; so it is with its runs streamed, where only that keeps the script from its
-   end.
+5. What the script takes for granted is not the SDK's: where a variable, a key, a file or a module is not
+   there, where an assertion failed before the SDK was called, or where the SDK was never imported, what the
+   reporter expects is `not_observed`; so it is with its runs streamed, where only that keeps the script from
+   its end.
 6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
@@ -41,8 +41,10 @@ REASONS: Mapping[str, str] = {
     "no_run": "the script never ran an agent",
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
-    "environment_missing": "the script did not find a variable, key, file or module that it takes for granted",
-    "before_sdk": "an assertion failed before the script called the SDK, so it says nothing of the SDK",
+    "environment_missing": "the script did not find a variable, key, file or module that it takes for "
+    "granted, which says nothing of the SDK",
+    "before_sdk": "an assertion failed before the script called the SDK, which says nothing of the SDK",
+    "expectation_unseen": "something that should happen had nothing to be seen in",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
     "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation "
     "of it) it did not: what holds, holds as written alone",
@@ -272,15 +274,24 @@ def _concluded(
     # What the script did without a run is judged by its end, and by what is expected.
     by_its_end = version >= VERSION and why == {"no_run"} and any(map(_holds, results))
     reasons |= set() if by_its_end else why
+    if not _are_seen(results):
+        reasons.add("expectation_unseen")
     if reasons and (told := excused & _EXCUSES):
-        reasons = reasons - {"script_failed", "nothing_observed", "no_run"} | told
+        reasons = reasons - {"script_failed", "nothing_observed", "no_run", "expectation_unseen"} | told
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
-    return Judgement(verdict="holds", claims=results, version=version if by_its_end else None)
+    return Judgement(verdict="holds", claims=results, version=2 if by_its_end else None)
 
 
 _EXCUSES = frozenset({"environment_missing", "before_sdk"})
 """Those of `excuses` that the verdict tells by themselves."""
+
+
+def _are_seen(results: Iterable[ClaimResult]) -> bool:
+    """Whether each expectation had something to be judged by, in some mode."""
+    expected = [result for result in results if result.kind in EXPECTED]
+    seen = {result.id for result in expected if result.status != "not_observed"}
+    return all(result.id in seen for result in expected)
 
 
 def _is_unsuited(evidence: Evidence) -> bool:

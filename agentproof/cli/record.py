@@ -114,6 +114,7 @@ from .group import ForScript, chosen_key, examples, key_options
 @click.pass_context
 def record(
     ctx: click.Context,
+    /,
     script: str,
     arguments: tuple[str, ...],
     *,

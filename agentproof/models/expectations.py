@@ -1,10 +1,10 @@
 """What a reporter says should have happened: options of `record`, or keys of the script's header.
 
 Rules:
-1. Each has a text. A text that is to be printed stands on one line; an exception is named by its class, with or
-   without its module; a tool by its name, with `=N` for how often.
-2. Two of them MUST NOT contradict: a text that is to be printed holds none that is not to be, nothing is to be
-   raised where something is, a tool runs in one way.
+1. Each has a text. A text that is to be printed stands on one line; an exception is named by its class, with
+   or without its module; a tool by its name, with `=N` for how often.
+2. Two of them MUST NOT contradict: a text that is to be printed holds none that is not to be, nothing is to
+   be raised where something is, a tool runs in one way.
 3. There are no patterns: a bundle's regular expression would be a stranger's program in every check.
 """
 
@@ -114,7 +114,8 @@ class Given:
 
 
 def combine(first: Expectations, second: Expectations) -> Expectations:
-    """Both together, those of `first` before those of `second`; the sentence is the second one's, if it has one.
+    """Both together, those of `first` before those of `second`; the sentence is the second one's, if it has
+    one.
 
     Raises:
         UsageError: they contradict.
@@ -228,6 +229,6 @@ __all__ = [
     "ToolExpectation",
     "combine",
     "from_options",
-    "hold_consistent",
+    "check_consistent",
     "includes",
 ]

@@ -78,8 +78,8 @@ class Reproduction(Wire):
     title: Text | None = None
     reference: Text | None = None
     expectations: Expectations | None = None
-    """What its reporter says should happen, by options and in the header. Those of the header MUST be among them,
-    each is judged as claims of its own, and they are part of the evidence (projection 2)."""
+    """What its reporter says should happen, by options and in the header. Those of the header MUST be among
+    them, each is judged as claims of its own, and they are part of the evidence (projection 2)."""
 
 
 class Python(Wire):
@@ -136,8 +136,8 @@ class Recording(Wire):
     trace: MemberPath
     repeats: Count
     agreement: Literal["same", "order", "text", "differ", "single"]
-    """`order`: only the raw order of unordered events differs. `text`: beside that only what the script printed
-    does; `<varies>` stands for it in the trace."""
+    """`order`: only the raw order of unordered events differs. `text`: beside that only what the script
+    printed does; `<varies>` stands for it in the trace."""
     differences: tuple[Text, ...] = ()
     """RFC 6901 pointers into the trace, for `text` and `differ`."""
 

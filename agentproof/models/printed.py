@@ -1,16 +1,16 @@
 """What differs between the repeats in what a script prints, and nowhere else: a placeholder stands for it.
 
 Rules:
-1. Lines end at LF. Where the repeats have as many lines, line is compared with line. Where not, the lines at the
-   beginning and at the end that are the same but for their varying words are, and what lies between becomes one
-   line that is the placeholder.
-2. A line that differs is cut into words and what stands between them; a word is a date with its time of day, or
-   letters, digits and underscores, joined by `.`, `,`, `:`, `/` or `-` before a digit. Where all repeats have as many
-   parts, and all that differ are words that hold a digit (or begin with `tmp`) in each repeat, the placeholder
-   stands for each of these; else it is the whole line.
+1. Lines end at LF. Where the repeats have as many lines, line is compared with line. Where not, the lines at
+   the beginning and at the end that are the same but for their varying words are, and what lies between
+   becomes one line that is the placeholder.
+2. A line that differs is cut into words and what stands between them; a word is a date with its time of day,
+   or letters, digits and underscores, joined by `.`, `,`, `:`, `/` or `-` before a digit. Where all repeats
+   have as many parts, and all that differ are words that hold a digit (or begin with `tmp`) in each repeat,
+   the placeholder stands for each of these; else it is the whole line.
 
-So a time, a duration, a process id or a random name has one spelling, and two recordings of one behaviour are the
-same bytes.
+So a time, a duration, a process id or a random name has one spelling, and two recordings of one behaviour
+are the same bytes.
 """
 
 import re

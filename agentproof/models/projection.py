@@ -20,8 +20,8 @@ The evidence id is the SHA-256 of the encoding of
 {"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
 "tests": [node ids] where the reproduction is tests.
 
-Projection 2 is that of a reproduction with expectations. It holds these too, as "expectations" (but the sentence
-`should`), and in the traces what they read beyond the above, each behind the fact of its event:
+Projection 2 is that of a reproduction with expectations. It holds these too, as "expectations" (but the
+sentence `should`), and in the traces what they read beyond the above, each behind the fact of its event:
 8. what is printed or not: stdout, and whether it was cut;
 9. what is raised: the classes of what ended the script, a test or a run, with those above them;
 10. which tools run: the tools that the model was offered, sorted.

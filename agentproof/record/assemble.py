@@ -166,8 +166,8 @@ def _canonical(
     *,
     missing: bool,
 ) -> tuple[Canonical, manifest.Recording]:
-    """The first of the repeats, and how the others compare; its redactor is added to `redactors`, and lines that
-    were printed otherwise in another one to `varied`.
+    """The first of the repeats, and how the others compare; its redactor is added to `redactors`, and lines
+    that were printed otherwise in another one to `varied`.
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """

@@ -11,7 +11,6 @@ from typing import Protocol, Self
 import click
 
 from .. import claims
-from .._render_seen import seen_lines, suggestions
 from ..claims.judge import explain_reason
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult, Conduct, Finding, Manifest
@@ -20,6 +19,7 @@ from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
 from .ending import ending_hints
+from .seen import seen_lines, suggestions
 
 _LABEL = 14
 
@@ -73,8 +73,8 @@ class TerminalStory:
 def render_judgement(
     document: Manifest, *, traces: Mapping[Mode, Trace] | None = None, verbose: bool = False
 ) -> Iterator[str]:
-    """The lines above the verdict: what the script did, each violated claim with its first reasons, then the count
-    of the others. With `traces` it tells what was printed, and how the script and its tests ended."""
+    """The lines above the verdict: what the script did, each violated claim with its first reasons, then the
+    count of the others. With `traces` it tells what was printed, and how the script and its tests ended."""
     seen = [*test_results.told(traces or {})]
     yield from _under("tests", seen)
     if traces is not None:
@@ -183,8 +183,8 @@ def _under(label: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def wrapped(text: str, *, first: str, rest: str, fg: str | None = None, fallback: int = 100) -> Iterator[str]:
-    """A text behind `first`, in lines no wider than the terminal, the others behind `rest`; broken between words,
-    and nowhere else. `first` is coloured by `fg`."""
+    """A text behind `first`, in lines no wider than the terminal, the others behind `rest`; broken between
+    words, and nowhere else. `first` is coloured by `fg`."""
     width = max(40, terminal_width(fallback))
     words = text.split(" ")
     line, limit, lead = "", width, first

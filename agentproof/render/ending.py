@@ -78,14 +78,14 @@ def _hint(end: ScriptEnded, trace: Trace) -> str | None:
         return _SCRIPTED
     kinds = (end.error.type, *end.error.bases)
     known = next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
-    return _PASS if known is None and end.premise == "environment" else known
+    return _GIVE if known is None and end.premise == "environment" else known
 
 
 _SCRIPTED: Final = (
     "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
     "writes one to start from)"
 )
-_PASS: Final = (
+_GIVE: Final = (
     "your environment is not passed: `--env NAME` passes a variable of yours, `--env NAME=VALUE` another"
 )
 _BY_KIND: Final[Mapping[str, str]] = {

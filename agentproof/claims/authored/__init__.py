@@ -15,7 +15,7 @@ from typing import Any
 
 from ...errors import FormatError, UsageError
 from ...models._core import fields_of
-from ...models.expectations import Expectations
+from ...models.expectations import Expectations, ToolExpectation
 from ...models.trace import Mode
 from ...models.values import from_state, short_text
 from ..trace.evidence import Evidence
@@ -98,28 +98,35 @@ def authored_claims(
 
 def expected_claims(expectations: Expectations, *, modes: Iterable[Mode]) -> tuple[AuthoredClaim, ...]:
     """One claim for each thing that should happen, in each mode; its id is what the reporter wrote."""
-    asked: list[tuple[str, AuthoredKind, dict[str, Any]]] = []  # Any: values
-    for text in expectations.should_print:
-        asked.append((f'should-print "{text}"', printed, {"text": text}))
-    for text in expectations.should_not_print:
-        asked.append((f'should-not-print "{text}"', printed, {"text": text, "never": True}))
-    for name in expectations.should_raise:
-        asked.append((f"should-raise {name}", raised, {"error": name}))
-    if expectations.should_not_raise:
-        asked.append(("should-not-raise", raised, {}))
-    for each in expectations.should_run:
-        counted = {} if each.times is None else {"times": each.times}
-        words = each.tool if each.times is None else f"{each.tool}={each.times}"
-        asked.append((f"should-run {words}", tool_ran, {"tool": each.tool, **counted}))
-    for tool in expectations.should_not_run:
-        asked.append((f"should-not-run {tool}", tool_ran, {"tool": tool, "times": 0}))
-    for text in expectations.should_output:
-        asked.append((f'should-output "{text}"', last_output, {"text": text}))
+    asked: list[tuple[str, str, dict[str, Any]]] = [  # Any: values
+        *((f'should-print "{text}"', printed.NAME, {"text": text}) for text in expectations.should_print),
+        *(
+            (f'should-not-print "{text}"', printed.NAME, {"text": text, "never": True})
+            for text in expectations.should_not_print
+        ),
+        *((f"should-raise {name}", raised.NAME, {"error": name}) for name in expectations.should_raise),
+        *([("should-not-raise", raised.NAME, {})] if expectations.should_not_raise else []),
+        *(_tool_claim(each) for each in expectations.should_run),
+        *(
+            (f"should-not-run {tool}", tool_ran.NAME, {"tool": tool, "times": 0})
+            for tool in expectations.should_not_run
+        ),
+        *(
+            (f'should-output "{text}"', last_output.NAME, {"text": text})
+            for text in expectations.should_output
+        ),
+    ]
     return tuple(
-        AuthoredClaim(_label(label), kind.NAME, kind.VERSION, mode, arguments)
+        AuthoredClaim(_label(label), name, AUTHORED[name].VERSION, mode, arguments)
         for mode in modes
-        for label, kind, arguments in asked
+        for label, name, arguments in asked
     )
+
+
+def _tool_claim(each: ToolExpectation) -> tuple[str, str, dict[str, Any]]:  # Any: values
+    if each.times is None:
+        return f"should-run {each.tool}", tool_ran.NAME, {"tool": each.tool}
+    return f"should-run {each.tool}={each.times}", tool_ran.NAME, {"tool": each.tool, "times": each.times}
 
 
 def _label(text: str) -> str:

@@ -1,8 +1,8 @@
 """The last run's final output contains a text.
 
-Rule: the final output of the last top-level run contains `text`. An output that is no text is looked at as JSON on
-one line (`{"key": "value"}`), its objects as their fields. A run that raised, or that waits for decisions, has no
-output.
+Rule: the final output of the last top-level run contains `text`. An output that is no text is looked at as
+JSON on one line (`{"key": "value"}`), its objects as their fields. A run that raised, or that waits for
+decisions, has no output.
 
 Sites: the one run.
 

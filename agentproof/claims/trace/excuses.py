@@ -29,7 +29,11 @@ def _excuse(view: View, *, keys: bool) -> str | None:
         return "sdk_not_imported"
     if not keys:
         return None
-    errors = [event.error for event in (*view.of(RunEnded), *view.of(ModelFailed), *view.of(ScriptEnded))]
+    errors = [
+        *(event.error for event in view.of(RunEnded)),
+        *(event.error for event in view.of(ModelFailed)),
+        *(event.error for event in view.of(ScriptEnded)),
+    ]
     return "environment_missing" if any(map(_lacks_key, errors)) else None
 
 

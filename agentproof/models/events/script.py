@@ -49,9 +49,9 @@ innermost one of the reproduction's own files; else `own` where that is the last
 something else stands below it (the standard library, an assertion helper)."""
 
 Premise = Literal["environment", "before_sdk"]
-"""What an error is about that says nothing of the SDK: `environment` where something that the script takes for
-granted is not there (a variable, a key, a file, a module), `before_sdk` where an assertion failed before the
-script called the SDK."""
+"""What an error is about that says nothing of the SDK: `environment` where something that the script takes
+for granted is not there (a variable, a key, a file, a module), `before_sdk` where an assertion failed before
+the script called the SDK."""
 
 
 class ScriptEnded(Event):

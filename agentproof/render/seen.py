@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from .claims.authored.last_output import as_line
-from .models.events import RunEnded, ScriptWrote, ToolStarted
-from .models.manifest import Manifest
-from .models.trace import Mode, Trace
-from .models.values import text_of
-from .render.ending import ending_lines
+from ..claims.authored.last_output import as_line
+from ..models.events import RunEnded, ScriptWrote, ToolStarted
+from ..models.manifest import Manifest
+from ..models.trace import Mode, Trace
+from ..models.values import text_of
+from .ending import ending_lines
 
 _LINES: Final = 8
 _WIDTH: Final = 160
@@ -26,8 +26,8 @@ def printed_lines(trace: Trace) -> list[str]:
 
 
 def seen_lines(traces: Mapping[Mode, Trace]) -> Iterator[tuple[str, str]]:
-    """A label and a text for each line: what was printed in each mode (once where it is the same), and how each
-    ended."""
+    """A label and a text for each line: what was printed in each mode (once where it is the same), and how
+    each ended."""
     told: dict[tuple[str, ...], list[str]] = {}
     for mode, trace in traces.items():
         told.setdefault(tuple(printed_lines(trace)), []).append(mode)
