@@ -19,11 +19,13 @@ from pydantic_core import from_json
 from agentproof import __version__
 from agentproof.bundle.store import Bundle
 from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.claims import expected_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
+from agentproof.models.expectations import NOTHING
 from agentproof.models.projection import evidence_id
-from agentproof.models.trace import Trace
+from agentproof.models.trace import Mode, Trace
 from agentproof.models.wire import encode
 from agentproof.trust import signing
 from agentproof.trust.allowed_signers import Trust, parse_trust
@@ -339,17 +341,21 @@ class Draft:
 
     def judged(self) -> "Draft":
         """Compute the evidence id and the judgement from what the draft holds now."""
-        traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
+        traces: dict[Mode, Trace] = {}
+        for each in map(Trace.from_shape, self.traces.values()):
+            traces[each.mode] = each
         states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
+        expectations = parsed.reproduction.expectations or NOTHING
         self.manifest["judgement"] = judge(
-            traces={trace.mode: trace for trace in traces.values()},
+            traces=traces,
             state=states.__getitem__,
             recordings=parsed.recordings,
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
+            authored=expected_claims(expectations, modes=traces),
         ).to_shape()
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
@@ -357,6 +363,7 @@ class Draft:
             tests=self.manifest["reproduction"].get("tests", ()),
             traces=traces.values(),
             state=states.__getitem__,
+            expectations=expectations,
         )
         return self
 
@@ -411,6 +418,26 @@ _HOLDS = Draft(leaks=False).judged()
 def draft(*, holds: bool = False) -> Draft:
     """A valid draft: one that shows the violation, or one that holds."""
     return (_HOLDS if holds else _VALID).copy()
+
+
+EXPECTED: Shape = {
+    "should": "The tool should wait for its own approval.",
+    "should_print": ["PAID 100"],
+    "should_not_print": ["Traceback"],
+    "should_raise": ["MaxTurnsExceeded"],
+    "should_run": [{"tool": "pay", "times": 2}],
+    "should_not_run": ["refund"],
+    "should_output": ["refused"],
+}
+"""Expectations of which some are met, some are not, and one had nothing to be seen in."""
+
+
+def draft_of_expectations(**changed: Any) -> Draft:  # Any: a shape of expectations; None leaves one out
+    """A valid draft of a reproduction with expectations."""
+    made = draft()
+    expected = {name: part for name, part in {**EXPECTED, **changed}.items() if part is not None}
+    made.manifest["reproduction"]["expectations"] = expected
+    return made.judged()
 
 
 TEST_FILE = b'''"""Payments."""

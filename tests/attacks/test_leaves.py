@@ -1,6 +1,7 @@
 """Every leaf of a manifest is bound or stated: changed alone, with all ids recomputed, it is noticed or
 listed here as the recorder's word. `docs/format.md` has the same list."""
 
+import copy
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,7 @@ STATED = {
     "recordings[].agreement",
     "recordings[].repeats",
     "redactions",
+    "reproduction.expectations.should",
     "target.origin.commit",
     "target.origin.dirty",
     "target.origin.kind",
@@ -74,6 +76,7 @@ def _full() -> forge.Draft:
     }
     draft.manifest["coverage"] = [{"what": "spans", "why": "not asked", "code": "not_in_release"}]
     draft.manifest["redactions"] = 1
+    draft.manifest["reproduction"]["expectations"] = copy.deepcopy(forge.EXPECTED)
     return draft.judged()
 
 
