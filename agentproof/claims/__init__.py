@@ -21,6 +21,7 @@ from .authored import (
     authored_claims,
     checks_in,
     expected_claims,
+    wanted,
 )
 from .rules import (
     agent_tool_output,
@@ -159,4 +160,5 @@ __all__ = [
     "expected_claims",
     "explain",
     "read_claims",
+    "wanted",
 ]

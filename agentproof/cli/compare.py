@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .expecting import expectation_options, expectations_of
 from .group import chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected, Options
+    from ..compare.targets import Target
     from ..trust.signing import PrivateKey
 
 _SHARED = (
@@ -70,6 +72,8 @@ def options_of(
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
+    baseline: Target | None = None,
+    should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options`
 ) -> Options:
     """The shared options as the library takes them."""
     from ..compare import comparison as compare
@@ -83,6 +87,8 @@ def options_of(
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
         limits=runner.Limits(seconds=timeout),
+        baseline=baseline,
+        expectations=expectations_of(should or {}),
     )
 
 
@@ -106,6 +112,12 @@ def signer_of(key: Path | None) -> PrivateKey:
     metavar="TARGET",
     help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
 )
+@click.option(
+    "--sdk",
+    metavar="TARGET",
+    help="What scripts are compared with. Default: the release that their header names.",
+)
+@expectation_options
 @click.option(
     "--dirty", is_flag=True, help="Build a checkout given as DIR with its changes that are not committed."
 )
@@ -137,9 +149,11 @@ def signer_of(key: Path | None) -> PrivateKey:
 @click.pass_context
 def compare(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
+    sdk: str | None,
     dirty: bool,
     python: str | None,
     as_of: str | None,
@@ -156,6 +170,7 @@ def compare(
     as_json: bool,
     verbose: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options`
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
 
@@ -185,6 +200,8 @@ def compare(
                 require_isolation=require_isolation,
                 allow_sdk_changes=allow_sdk_changes,
                 timeout=timeout,
+                baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
+                should=should,
             ),
             key=signer_of(key),
             story=story,

@@ -61,4 +61,4 @@ def expectations_of(given: Mapping[str, Any]) -> "Expectations":  # Any: values 
     """
     from ..models.expectations import NAMES, from_options
 
-    return from_options((name, given[name.replace("-", "_")]) for name in NAMES)
+    return from_options((name, given.get(name.replace("-", "_"))) for name in NAMES)

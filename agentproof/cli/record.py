@@ -1,13 +1,18 @@
 """`agentproof record`."""
 
 from contextlib import ExitStack
+from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .expecting import expectation_options, expectations_of
 from .group import ForScript, chosen_key, examples, key_options
+
+if TYPE_CHECKING:
+    from ..compare.comparison import SignedComparison
+    from ..record.recording import Request, SignedRecording
 
 
 @examples(
@@ -23,6 +28,14 @@ from .group import ForScript, chosen_key, examples, key_options
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
 )
 @expectation_options
+@click.option(
+    "--good",
+    metavar="RELEASE|DIR@REV",
+    help="It worked there: record it there too; the first difference that a user can see is a violation.",
+)
+@click.option(
+    "--latest", is_flag=True, help="Record on the newest release too, and say whether it is still so there."
+)
 @click.option(
     "--sdk",
     metavar="VERSION|latest|NAME==VERSION",
@@ -119,6 +132,8 @@ def record(
     arguments: tuple[str, ...],
     *,
     entry: str | None,
+    good: str | None,
+    latest: bool,
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -155,19 +170,21 @@ def record(
     SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
     tests, and pytest must be in the environment (--with pytest).
     """
-    from ..compare import targets
+    from ..compare import comparison, targets
     from ..errors import Exit, UsageError
     from ..isolation import runner
     from ..record import recording, selection
     from ..render import console
 
     expectations = expectations_of(should)
+    worked = targets.parse_target(good, option="--good") if good is not None else None
     if source is not None and (sdk is not None or wheel is not None):
         raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
     if dirty and source is None:
         raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
     checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
     named = selection.parse_named(script, arguments, entry=entry)
+    newest = False
     if sdk is not None:
         sdk, newest = targets.parse_release(sdk)
         if newest and lock_file is not None:
@@ -182,6 +199,7 @@ def record(
         root=named.root,
         tests=named.tests,
         sdk=sdk,
+        newest=newest,
         wheel=wheel,
         sha256=sha256,
         python=python,
@@ -198,16 +216,32 @@ def record(
         limits=runner.Limits(seconds=timeout),
     )
     recording.check_request(request, output=output, from_checkout=checkout is not None)
+    if worked is not None:
+        targets.check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
+    base, compared = request, None
     with console.TerminalStory(quiet=quiet) as story, ExitStack() as built:
         if checkout is not None:
             request = built.enter_context(targets.request_for(request, checkout, story))
         recorded = recording.record(request, key=signer, story=story)
+        if worked is not None or latest:
+            compared = comparison.against(
+                recorded,
+                replaced(base, sdk=None, wheel=None, sha256=None, as_of=None, lock_file=None),
+                good=worked,
+                latest=targets.parse_target("latest") if latest else None,
+                key=signer,
+                story=story,
+            )
     document = recorded.manifest
     if not as_json:
         # Before anything is written: what was seen is told even if the disk is full.
         for line in console.render_judgement(document, traces=recorded.traces, verbose=verbose):
             click.echo(line)
+    if compared is not None:
+        _tell_compared(
+            ctx, compared, recorded, request, output=output, replace=replace, as_json=as_json, expect=expect
+        )
     written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
     if as_json:
         from ..check.bundle import check_bundle
@@ -232,6 +266,44 @@ def record(
         click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
     if not as_json:
         for line in console.render_verdict(document, traces=recorded.traces):
+            click.echo(line)
+    if expect is not None:
+        if verdict != expect:
+            click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
+        ctx.exit(Exit.YES if verdict == expect else Exit.NO)
+    ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+
+
+def _tell_compared(
+    ctx: click.Context,
+    compared: "SignedComparison",
+    recorded: "SignedRecording",
+    request: "Request",
+    *,
+    output: Path | None,
+    replace: bool,
+    as_json: bool,
+    expect: str | None,
+) -> NoReturn:
+    """Write a recording beside the others as one bundle, tell how it is not as there, and leave."""
+    from ..compare import comparison
+    from ..errors import Exit
+    from ..record.output import place_for
+    from ..render import console_comparison
+
+    (row,) = compared.comparison.rows
+    usual = place_for(recorded.manifest, script=request.script, root=request.root, output=None).archive
+    written = comparison.write(compared, output or usual, replace=replace or output is None)
+    verdict, own = recorded.manifest.judgement.verdict, row.cells[1 if row.good else 0]
+    if own.visible is not None and verdict != "inconclusive":
+        verdict = "violated"
+    if as_json:
+        shown = compared.comparison, compared.bundle_id
+        click.echo(console_comparison.comparison_json(shown[0], bundle_id=shown[1], written=written))
+    else:
+        for line in console_comparison.render_against(
+            row, recorded.manifest, traces=recorded.traces, path=written, bundle_id=compared.bundle_id
+        ):
             click.echo(line)
     if expect is not None:
         if verdict != expect:

@@ -26,8 +26,8 @@ from ..models.expectations import NOTHING, Expectations, combine
 from ..models.manifest import Manifest
 from ..record.cache import ResultStore, default_results
 from ..record.observe import Progress
-from ..record.output import beside
-from ..record.recording import Request, names_target, record
+from ..record.output import beside, case_name
+from ..record.recording import Request, SignedRecording, names_target, record
 from ..record.replay import lay_out
 from ..system import temporary
 from ..system.files import write_atomic
@@ -49,6 +49,8 @@ class Options:
     limits: runner.Limits = field(default_factory=runner.Limits)
     extra: tuple[str, ...] = ()
     """Further requirements."""
+    baseline: Target | None = None
+    """What scripts are compared on first, where it is not the release that their header names."""
     expectations: Expectations = NOTHING
     """What should have happened, beside what the scripts and bundles say."""
     side_by_side: bool = True
@@ -121,13 +123,53 @@ def compare(
     for subject in subjects:
         if subject.script is not None:
             with recorder.request_of(subject) as base:
-                base.read()
+                header_names = names_target(base.read())
+            if not header_names and options.baseline is None and len(targets) < 2:
+                raise UsageError(
+                    f"{subject.place or subject.script} names no release, so that {targets[0].text} would be "
+                    "compared with itself",
+                    hint="say what it is compared with: --sdk VERSION",
+                )
+        elif options.baseline is not None:
+            raise UsageError(
+                f"--sdk {options.baseline.text}: {subject.name} is a recording, which is compared as it is",
+                hint="leave --sdk out, or name the script",
+            )
     series = [recorder.series(subject, targets) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(
             f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
         )
     return [packed(part, key, failures=recorder.failures) for part in parts(series)]
+
+
+def against(
+    recorded: SignedRecording,
+    request: Request,
+    *,
+    good: Target | None,
+    latest: Target | None,
+    key: signing.PrivateKey,
+    story: Progress,
+) -> SignedComparison:
+    """A recording beside one of where it worked, and one on the newest release, as one bundle.
+
+    Raises:
+        CannotDoError: it could not be recorded there.
+    """
+    recorder = Recorder(Options(), key=key, story=story)
+    name = case_name(
+        recorded.manifest.reproduction.title, request.script, root=request.root, tests=request.tests
+    )
+    attempts = [Attempt(name, bundle=recorded.bundle)]
+    if good is not None:
+        attempts.insert(0, recorder.attempt(name, request, good))
+    if latest is not None:
+        attempts.append(recorder.attempt(name, request, latest))
+    failed = next((attempt for attempt in attempts if attempt.bundle is None), None)
+    if failed is not None:
+        raise CannotDoError(f"on {failed.target} it could not be recorded: {failed.failed}", hint=failed.hint)
+    return packed([Series(name, tuple(attempts), good=good is not None)], key)
 
 
 def packed(
@@ -161,6 +203,8 @@ class Recorder:
             attempts: list[Attempt] = []
             if subject.bundle is not None:
                 attempts.append(Attempt(subject.name, bundle=subject.bundle))
+            elif self.options.baseline is not None:
+                attempts.append(self.attempt(subject.name, base, self.options.baseline))
             elif names_target(base.read()):
                 attempts.append(self.attempt(subject.name, base, None))
             attempts += [self.attempt(subject.name, base, target) for target in targets]

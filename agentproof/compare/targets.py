@@ -11,6 +11,7 @@ from typing import Final
 from ..environment import checkout as _checkout
 from ..environment import dates, interpreters, wheel_store
 from ..errors import UsageError
+from ..models.manifest import LATEST
 from ..record.observe import Progress
 from ..record.recording import Request
 
@@ -47,7 +48,7 @@ def parse_release(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def parse_target(text: str, *, dirty: bool = False) -> Target:
+def parse_target(text: str, *, dirty: bool = False, option: str = "--with") -> Target:
     """Understand one `--with`; with `dirty`, a checkout without a revision is built as it stands.
 
     Raises:
@@ -60,7 +61,7 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
         return Target(text, requirement=text)
     if text.endswith(".whl"):
         if not Path(text).is_file():
-            raise UsageError(f"--with {text}: no such file", hint="give a version, a wheel or a checkout")
+            raise UsageError(f"{option} {text}: no such file", hint="give a version, a wheel or a checkout")
         return Target(text, wheel=Path(text))
     found = _checkout_named(text)
     if found is not None:
@@ -69,10 +70,10 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
         directory, _, revision = text.rpartition("@")
         place = text if not directory or os.sep in revision else directory
         raise UsageError(
-            f"--with {text}: there is no directory {place}", hint="a checkout is given as DIR or DIR@REV"
+            f"{option} {text}: there is no directory {place}", hint="a checkout is given as DIR or DIR@REV"
         )
     raise UsageError(
-        f"--with {text}: neither a version, a wheel file nor a checkout",
+        f"{option} {text}: neither a version, a wheel file nor a checkout",
         hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
     )
 
@@ -136,5 +137,6 @@ def request_for(base: Request, target: Target, story: Progress) -> Iterator[Requ
         yield replace(base, wheel=target.wheel, origin=None, sdk=None)
     else:
         # The newest release is that of now, whatever day its neighbours are locked as of.
-        as_of = dates.NOW if target.text == "latest" else base.as_of
-        yield replace(base, sdk=target.requirement, wheel=None, as_of=as_of)
+        newest = target.text == LATEST
+        as_of = dates.NOW if newest else base.as_of
+        yield replace(base, sdk=target.requirement, wheel=None, as_of=as_of, newest=newest)

@@ -23,14 +23,16 @@ from ..models.comparison import (
     RecordingSummary,
     Row,
     TraceDifference,
+    VisibleDifference,
 )
 from ..models.events import ScriptEnded
-from ..models.manifest import Judgement, Manifest, Member, Status
+from ..models.manifest import Judgement, Manifest, Member, Status, name_of_build
 from ..models.statement import build_comparison_statement
-from ..models.trace import Trace
+from ..models.trace import Mode, Trace
 from ..models.wire import Sha256, decode
 from ..trust import signing
 from .align import compare_traces
+from .visible import first_visible
 
 SHOWN: Final = 24
 """Differences that a cell holds in full."""
@@ -75,19 +77,13 @@ class Series:
 
     reproduction: str
     attempts: tuple[Attempt, ...]
+    good: bool = False
+    """Whether the first one is where it worked."""
 
 
 def target_name(manifest: Manifest) -> str:
-    """`0.20.0`; with its commit where it is a checkout, and with the start of its digest where a file."""
-    target = manifest.target
-    match target.origin.kind:
-        case "index":
-            return target.version
-        case "checkout" if target.origin.commit is not None:
-            changed = "+changes" if target.origin.dirty else ""
-            return f"{target.version}@{target.origin.commit[:10]}{changed}"
-        case _:
-            return f"{target.version}+{target.sha256[:8]}"
+    """What a recording's target is called, in every column."""
+    return name_of_build(manifest.target)
 
 
 def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
@@ -99,8 +95,8 @@ def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
     return tuple(_row(each) for each in series)
 
 
-def _row(series: Series) -> Row:
-    first, *others = [_Cell(attempt) for attempt in series.attempts]
+def _row(each: Series) -> Row:
+    first, *others = [_Cell(attempt) for attempt in each.attempts]
     title = next((each.manifest.reproduction.title for each in (first, *others) if each.manifest), None)
     baseline = Cell(
         target=first.name,
@@ -109,9 +105,10 @@ def _row(series: Series) -> Row:
         failed=first.attempt.failed,
     )
     return Row(
-        reproduction=series.reproduction,
+        reproduction=each.reproduction,
         title=title,
-        cells=(baseline, *(_compared(first, other) for other in others)),
+        good=True if each.good else None,
+        cells=(baseline, *(_compared(first, other, good=each.good) for other in others)),
     )
 
 
@@ -140,7 +137,7 @@ class _Cell:
             ended=ending_of(self.traces().values()) if judgement.verdict == "inconclusive" else None,
         )
 
-    def traces(self) -> dict[str, Trace]:
+    def traces(self) -> dict[Mode, Trace]:
         bundle, manifest = self.attempt.bundle, self.manifest
         if bundle is None or manifest is None:
             return {}
@@ -166,7 +163,20 @@ def ending_of(traces: Iterable[Trace]) -> str | None:
     return None
 
 
-def _compared(first: _Cell, other: _Cell) -> Cell:
+_UNTOLD: Final = frozenset(
+    {"repeats_differ", "sdk_changed", "needs_namespace", "environment_missing", "before_sdk"}
+)
+"""Why a recording cannot be held against another one."""
+
+
+def _visible(first: _Cell, other: _Cell, differences: list[TraceDifference]) -> VisibleDifference | None:
+    for each in (first, other):
+        if each.manifest is not None and not _UNTOLD.isdisjoint(each.manifest.judgement.reasons):
+            return None
+    return first_visible(first.traces(), other.traces(), differences)
+
+
+def _compared(first: _Cell, other: _Cell, *, good: bool) -> Cell:
     if other.manifest is None:
         return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
     if first.manifest is None:
@@ -179,6 +189,7 @@ def _compared(first: _Cell, other: _Cell) -> Cell:
         target=other.name,
         outcome=outcome(before, after),
         recorded=other.recorded,
+        visible=_visible(first, other, differences) if good else None,
         claims=tuple(claim_changes(before, after)),
         differences=tuple(differences[:SHOWN]),
         more=left if left > 0 else None,

@@ -7,7 +7,7 @@ recorder's word, under its signature: Python, platform, as_of, installed_files, 
 recorder, conduct, coverage, repeats and agreement of the recordings, the target's origin.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from ._core import Limits
 from .events.base import Label, Seq
@@ -42,6 +42,10 @@ class Package(Wire):
     size: Count
 
 
+LATEST: Final = "latest"
+"""The newest release of the day on which it was asked for."""
+
+
 class Origin(Wire):
     """Where the target wheel came from, as stated by the recorder."""
 
@@ -49,6 +53,9 @@ class Origin(Wire):
     commit: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     tree: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     dirty: bool | None = None
+    revision: Text | None = None
+    """How it was asked for: a commit as a branch, say; a release as `latest`. Absent where by its id or
+    version."""
 
 
 class Target(Wire):
@@ -60,6 +67,23 @@ class Target(Wire):
     sha256: Sha256
     size: Count
     origin: Origin
+
+
+def is_latest(target: Target) -> bool:
+    """Whether the recorder asked for the newest release of its day, and got this one."""
+    return target.origin.kind == "index" and target.origin.revision == LATEST
+
+
+def name_of_build(target: Target) -> str:
+    """`0.20.0`; `0.20.0 at 7f7a44f8dc (main)` for a build of a checkout; with the start of its digest for a
+    file."""
+    origin = target.origin
+    if origin.kind == "index":
+        return target.version
+    if origin.kind == "file" or origin.commit is None:
+        return f"{target.version}+{target.sha256[:8]}"
+    asked = f" ({origin.revision})" if origin.revision is not None else ""
+    return f"{target.version} at {origin.commit[:10]}{asked}{' with changes' if origin.dirty else ''}"
 
 
 class Reproduction(Wire):

@@ -74,10 +74,14 @@ def beside(archive: Path, bundle_id: str) -> Path:
 
 
 def version_label(document: Manifest) -> str:
-    """`0.20.0`, with `+aaff662b` for a wheel that is no release and `-cp311` for another Python."""
+    """`0.20.0`, `0.20.0-at-7f7a44f8dc` for a build of a checkout, `0.20.0+aaff662b` for a wheel file, and
+    `-cp311` for another Python."""
     target = document.target
     label = target.version
-    if target.origin.kind != "index":
+    if target.origin.kind == "checkout" and target.origin.commit is not None:
+        changed = f".{target.sha256[:8]}" if target.origin.dirty else ""
+        label = f"{label.replace('+', '.')}-at-{target.origin.commit[:10]}{changed}"
+    elif target.origin.kind != "index":
         label = f"{label.replace('+', '.')}+{target.sha256[:8]}"
     major, minor = document.environment.python.version.split(".")[:2]
     tag = f"cp{major}{minor}"

@@ -32,7 +32,7 @@ from ..isolation import runner
 from ..limits import MAX_WHEEL_BYTES
 from ..models.expectations import NOTHING, Expectations
 from ..models.header import Header
-from ..models.manifest import Manifest, Origin
+from ..models.manifest import LATEST, Manifest, Origin, Target, name_of_build
 from ..models.trace import Mode, Trace
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
@@ -58,6 +58,8 @@ class Request:
     """pytest node ids below `root`, to be run instead of `script`, which is the file of the first of them."""
     sdk: str | None = None
     """A requirement such as `openai-agents==0.20.0`."""
+    newest: bool = False
+    """Whether `sdk` was asked for as the newest release, which the bundle says then."""
     wheel: Path | None = None
     origin: Origin | None = None
     """Where `wheel` came from, when not just from a file."""
@@ -277,8 +279,13 @@ def locked(request: Request, reproduction: Reproduction, story: Progress) -> loc
         store=wheel_store.default_store(),
         progress=story.working,
     )
+    if request.newest and lock.target.origin.kind == "index":
+        origin = Origin(kind="index", revision=LATEST)
+        lock = replaced(
+            lock, target=Target.from_shape({**lock.target.to_shape(), "origin": origin.to_shape()})
+        )
     _check_pytest(reproduction, lock)
-    target_line = f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}"
+    target_line = f"{lock.target.name} {name_of_build(lock.target)}, wheel {short(lock.target.sha256)}"
     story.done("target", f"{target_line} ({_came_from(lock.target.origin)})")
     day = f", as of {lock.as_of}" if lock.as_of else ""
     given = request.like or request.lock_file

@@ -39,7 +39,7 @@ from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
 from ..models.expectations import NOTHING
-from ..models.manifest import Manifest
+from ..models.manifest import Manifest, name_of_build
 from ..models.statement import build_replayed_statement
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
@@ -304,7 +304,9 @@ def environment_differences(recorded: Manifest, lock: locking.Lock) -> Iterator[
 def _target_line(recorded: Manifest, lock: locking.Lock) -> str:
     kinds = {"index": "from the index", "file": "the attached wheel", "checkout": "the attached wheel"}
     target = lock.target
-    return f"{target.name} {target.version}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    return (
+        f"{target.name} {name_of_build(target)}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    )
 
 
 def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:

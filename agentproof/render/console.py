@@ -13,7 +13,7 @@ import click
 from .. import claims
 from ..claims.judge import explain_reason
 from ..models.diff import Absent
-from ..models.manifest import ClaimResult, Conduct, Finding, Manifest
+from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
 from ..models.report import ON_REQUEST, Report
 from ..models.trace import Mode, Trace
 from ..record import test_results
@@ -79,14 +79,14 @@ def render_judgement(
     yield from _under("tests", seen)
     if traces is not None:
         for label, text in seen_lines(traces):
-            yield from _labelled(label, text)
+            yield from labelled(label, text)
     results = document.judgement.claims
     for name, group in _by_claim(claim for claim in results if claim.status == "violated").items():
         modes = " and ".join(dict.fromkeys(result.mode for result in group))
         where = "" if modes == "both" else f"  ({modes})"
-        yield from _labelled("VIOLATED", f"{name}{where}", fg="red")
+        yield from labelled("VIOLATED", f"{name}{where}", fg="red")
         for line in _reasons(group):
-            yield from _labelled("", f"  {line}")
+            yield from labelled("", f"  {line}")
     violated = {claim.id for claim in results if claim.status == "violated"}
     expected = [claim for claim in results if claim.kind in claims.EXPECTED]
     rules = [claim for claim in results if claim.kind not in claims.EXPECTED]
@@ -94,11 +94,11 @@ def render_judgement(
     holds = _names(rules, "holds", violated)
     silent = [name for name in _names(rules, "not_observed", violated) if name not in holds]
     if verbose:
-        yield from _labelled("holds", ", ".join(holds))
-        yield from _labelled("not observed", ", ".join(silent))
+        yield from labelled("holds", ", ".join(holds))
+        yield from labelled("not observed", ", ".join(silent))
     else:
-        yield from _labelled("holds", f"{_rules(len(holds))} (-v names them)" if holds else "")
-        yield from _labelled("not observed", f"{_rules(len(silent))} had nothing to judge" if silent else "")
+        yield from labelled("holds", f"{_rules(len(holds))} (-v names them)" if holds else "")
+        yield from labelled("not observed", f"{_rules(len(silent))} had nothing to judge" if silent else "")
 
 
 def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = None) -> Iterator[str]:
@@ -107,21 +107,21 @@ def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = 
     held = {claim.id for claim in results if claim.status != "not_observed"}
     unseen = [claim for claim in results if claim.kind in claims.EXPECTED and claim.id not in held]
     for name, group in _by_claim(unseen).items():
-        yield from _labelled("not observed", name)
+        yield from labelled("not observed", name)
         for line in _reasons(group):
-            yield from _labelled("", f"  {line}")
+            yield from labelled("", f"  {line}")
     for recording in document.recordings if judgement.verdict == "inconclusive" else ():
         for pointer in recording.differences[:3] if recording.agreement == "differ" else ():
-            yield from _labelled("differs", f"{recording.mode}: the repeats differ at {pointer}")
+            yield from labelled("differs", f"{recording.mode}: the repeats differ at {pointer}")
     if "sdk_changed" in judgement.reasons:
-        yield from _labelled("changed", _changed(document.conduct))
+        yield from labelled("changed", _changed(document.conduct))
     if judgement.verdict == "inconclusive":
         for hint in ending_hints(traces or {}):
-            yield from _labelled("next", hint)
+            yield from labelled("next", hint)
     if judgement.verdict == "holds" and not any(claim.kind in claims.EXPECTED for claim in results):
-        yield from _labelled("your bug?", "if this shows your bug, say what should have happened:")
+        yield from labelled("your bug?", "if this shows your bug, say what should have happened:")
         for option, why in suggestions(document, traces or {}):
-            yield from _labelled("", f"  {option}  ({why})")
+            yield from labelled("", f"  {option}  ({why})")
     word, colour = _VERDICTS[judgement.verdict]
     yield from wrapped(_verdict(document), first=f"{word}: ", rest="  ", fg=colour)
 
@@ -136,13 +136,13 @@ _VERDICTS = {
 def verdict_line(document: Manifest) -> Iterator[str]:
     """The verdict as one of several lines."""
     word, colour = _VERDICTS[document.judgement.verdict]
-    yield from _labelled("verdict", f"{word.lower()}: {_verdict(document)}", fg=colour)
+    yield from labelled("verdict", f"{word.lower()}: {_verdict(document)}", fg=colour)
 
 
 def _verdict(document: Manifest) -> str:
     """The verdict in one sentence, without a label of ours in it where something was expected."""
     results, judgement = document.judgement.claims, document.judgement
-    target = f"{document.target.name} {document.target.version}"
+    target = f"{document.target.name} {name_of_build(document.target)}"
     if judgement.verdict == "inconclusive":
         return "; ".join(explain_reason(code) for code in judgement.reasons)
     expected = [claim for claim in results if claim.kind in claims.EXPECTED]
@@ -167,7 +167,7 @@ def _rules(count: int) -> str:
     return f"{count} rule{'' if count == 1 else 's'}"
 
 
-def _labelled(label: str, text: str, *, fg: str | None = None) -> Iterator[str]:
+def labelled(label: str, text: str, *, fg: str | None = None) -> Iterator[str]:
     """A text beside its label, as wide as the terminal; nothing for an empty one."""
     if text:
         margin = " " * (_LABEL + 2)
@@ -179,7 +179,7 @@ def _labelled(label: str, text: str, *, fg: str | None = None) -> Iterator[str]:
 
 def _under(label: str, texts: Iterable[str]) -> Iterator[str]:
     for number, text in enumerate(texts):
-        yield from _labelled("" if number else label, text)
+        yield from labelled("" if number else label, text)
 
 
 def wrapped(text: str, *, first: str, rest: str, fg: str | None = None, fallback: int = 100) -> Iterator[str]:
@@ -222,18 +222,18 @@ def render_written(
     files = document.reproduction.files
     if len(files) > 1:
         # Whoever attaches the zip should know what of their folder is in it.
-        yield from _labelled("holds files", ", ".join(files))
-    yield from _labelled("signed", f"ed25519 {signer}")
-    yield from _labelled(
+        yield from labelled("holds files", ", ".join(files))
+    yield from labelled("signed", f"ed25519 {signer}")
+    yield from labelled(
         "ids", f"bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     )
     for path in paths:
         size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
-        yield from _labelled("wrote", f"{path}{size}")
+        yield from labelled("wrote", f"{path}{size}")
     if taken is not None:
-        yield from _labelled("", f"{taken} holds another recording (--replace overwrites it)")
+        yield from labelled("", f"{taken} holds another recording (--replace overwrites it)")
     if kept is not None:
-        yield from _labelled("kept", f"{kept}, which has the same evidence (--replace writes it anew)")
+        yield from labelled("kept", f"{kept}, which has the same evidence (--replace writes it anew)")
 
 
 _NO_TERMINAL = 100_000
@@ -297,7 +297,7 @@ def render_summary(reports: Iterable[Report]) -> str:
 
 def _meaning(report: Report) -> str:
     target = report.target
-    what = f"{target.name} {target.version}" if target else "its SDK"
+    what = f"{target.name} {target.build or target.version}" if target else "its SDK"
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
         case "CURRENT" if target is None:

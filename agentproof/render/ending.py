@@ -1,15 +1,25 @@
 """How a script came to an end that was not a clean one, and what its author can do about it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
-from ..models.events import NetworkRefused, ScriptEnded, ScriptWrote
-from ..models.trace import Mode, Trace
+from ..models.events import Event, NetworkRefused, ScriptEnded, ScriptWrote
+from ..models.trace import Mode
 
 _LINES: Final = 5
 _WIDTH: Final = 160
 _KEY_NAMES: Final = re.compile(r"\b[A-Z][A-Z0-9_]*API_?KEY\b|\bapi_key\b")
+
+
+class Traced(Protocol):
+    """A trace, or what is told of one."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """In their order."""
+
+
 _OUTCOMES: Final[Mapping[str, str]] = {
     "killed": "killed",
     "timed_out": "stopped, since it ran longer than it may",
@@ -18,7 +28,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 }
 
 
-def ending_lines(traces: Mapping[Mode, Trace]) -> Iterator[str]:
+def ending_lines(traces: Mapping[Mode, Traced]) -> Iterator[str]:
     """A few lines for each different end that was not a clean one."""
     told: dict[tuple[str, ...], list[str]] = {}
     for mode, trace in traces.items():
@@ -30,7 +40,7 @@ def ending_lines(traces: Mapping[Mode, Trace]) -> Iterator[str]:
         yield from (f"| {line}" for line in lines[1:])
 
 
-def ending_hints(traces: Mapping[Mode, Trace]) -> list[str]:
+def ending_hints(traces: Mapping[Mode, Traced]) -> list[str]:
     """The next steps for ends that were not clean ones, where they are known."""
     ends = [(_end_of(trace), trace) for trace in traces.values()]
     hints = [
@@ -41,7 +51,7 @@ def ending_hints(traces: Mapping[Mode, Trace]) -> list[str]:
     return list(dict.fromkeys(hint for hint in hints if hint is not None))
 
 
-def _end_of(trace: Trace) -> ScriptEnded | None:
+def _end_of(trace: Traced) -> ScriptEnded | None:
     return next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
 
 
@@ -56,7 +66,7 @@ def _ending(end: ScriptEnded) -> str:
     return _OUTCOMES.get(end.outcome, end.outcome.replace("_", " "))
 
 
-def _last_words(trace: Trace) -> tuple[str, ...]:
+def _last_words(trace: Traced) -> tuple[str, ...]:
     """The end of stderr without the traceback, which `_ending` has said."""
     wrote = next((e for e in trace.events if isinstance(e, ScriptWrote) and e.stream == "stderr"), None)
     if wrote is None:
@@ -66,7 +76,7 @@ def _last_words(trace: Trace) -> tuple[str, ...]:
     return tuple(map(_cut, lines[-_LINES:]))
 
 
-def _hint(end: ScriptEnded, trace: Trace) -> str | None:
+def _hint(end: ScriptEnded, trace: Traced) -> str | None:
     """The next step for the ends that most newcomers meet."""
     if end.outcome == "timed_out":
         return "--timeout SECONDS, if it really takes that long"

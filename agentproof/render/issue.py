@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..claims.judge import explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
+from ..models.manifest import name_of_build
+from .ending import ending_hints
 from .items import describe_call, details
 from .markup import code, fence, prose
 from .reasons import TIMES, ClaimLine, Reason
@@ -30,7 +32,12 @@ def describe_bug(story: Story) -> Iterator[str]:
     yield prose(story.title)
     yield ""
     yield from _warnings(story)
-    yield f"Recorded on {code(target.name)} {code(target.version)} with agentproof: {_verdict(story)}."
+    if story.verdict.status == "inconclusive":
+        yield from _nothing_yet(story)
+    elif lead := _lead(story):
+        yield prose(lead)
+        yield ""
+    yield f"Recorded on {code(target.name)} {code(name_of_build(target))} with agentproof: {_verdict(story)}."
     if story.violated:
         if story.verdict.status == "inconclusive":
             yield "What one recording shows all the same:"
@@ -47,6 +54,25 @@ def describe_bug(story: Story) -> Iterator[str]:
     yield from _difference(story)
     yield from _happened(story)
     yield from _tools(story)
+
+
+def _nothing_yet(story: Story) -> Iterator[str]:
+    """An inconclusive recording is no report of a bug, and says so before all else."""
+    why = "; ".join(map(explain_reason, story.verdict.reasons))
+    yield f"**This recording shows nothing yet**: {prose(why)}."
+    for hint in ending_hints({telling.mode: telling for telling in story.tellings}):
+        yield f"What to do: {prose(hint)}."
+    yield ""
+
+
+def _lead(story: Story) -> str | None:
+    """What was expected and what happened instead; else what a rule says that did not hold."""
+    if story.lead is not None or not story.violated:
+        return story.lead
+    rule = story.violated[0].rule.removeprefix("Rule: ")
+    return (
+        f"On {story.manifest.target.name} {name_of_build(story.manifest.target)} this does not hold: {rule}"
+    )
 
 
 def _warnings(story: Story) -> Iterator[str]:

@@ -42,12 +42,21 @@ class ClaimLine:
     """What the kind of claim says, in one sentence."""
     reasons: tuple[Reason, ...]
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is what the reporter said should happen."""
+        return self.kind in claims.EXPECTED
+
 
 def rule_of(kind: str) -> str:
     """What a kind of claim says: the first paragraph of its page."""
     module = claims.INVARIANTS.get(kind) or claims.AUTHORED[kind]
     doc = sys.modules[module.__name__].__doc__ or ""
     return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def _rule(claim: ClaimResult) -> str:
+    return claims.wanted(claim) if claim.kind in claims.EXPECTED else rule_of(claim.kind)
 
 
 _STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
@@ -69,7 +78,7 @@ def claims_told(results: Iterable[ClaimResult], tellings: Mapping[Mode, TraceSto
                 kind=group[0].kind,
                 status=best,
                 modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
-                rule=rule_of(group[0].kind),
+                rule=_rule(group[0]),
                 reasons=tuple(_reasons(chosen, tellings)),
             )
         )

@@ -8,6 +8,7 @@ from typing import Final
 from ..claims.authored.last_output import as_line
 from ..models.events import RunEnded, ScriptWrote, ToolStarted
 from ..models.manifest import Manifest
+from ..models.printed import VARIES
 from ..models.trace import Mode, Trace
 from ..models.values import text_of
 from .ending import ending_lines
@@ -63,7 +64,7 @@ def suggestions(manifest: Manifest, traces: Mapping[Mode, Trace]) -> Iterator[tu
         return
     ends = [event for event in trace.events if isinstance(event, RunEnded)]
     raised = next((event.error for event in reversed(ends) if event.error is not None), None)
-    lines = [line.strip() for line in printed_lines(trace) if line.strip()]
+    lines = [line.strip() for line in printed_lines(trace) if line.strip() and VARIES not in line]
     if lines:
         yield f"--should-print TEXT, or --should-not-print {shlex.quote(lines[-1][:80])}", "it printed that"
     if raised is not None:

@@ -64,6 +64,13 @@ class Story:
         return tuple(claim for claim in self.claims if claim.status == "violated")
 
     @property
+    def lead(self) -> str | None:
+        """What should have happened and what happened instead, as the reporter would say it."""
+        reasons = [reason.text for claim in self.violated if claim.is_expected for reason in claim.reasons]
+        told = "; ".join(dict.fromkeys(reasons))
+        return f"{told[:1].upper()}{told[1:]}." if told else None
+
+    @property
     def title(self) -> str:
         """The reproduction's title, else its first test, its docstring's first line or its file's name."""
         reproduction = self.manifest.reproduction

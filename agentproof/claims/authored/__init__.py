@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import FormatError, UsageError
 from ...models._core import fields_of
 from ...models.expectations import Expectations, ToolExpectation
+from ...models.manifest import ClaimResult
 from ...models.trace import Mode
 from ...models.values import from_state, short_text
 from ..trace.evidence import Evidence
@@ -134,6 +135,22 @@ def _label(text: str) -> str:
     return short_text(text)
 
 
+def wanted(claim: ClaimResult) -> str:
+    """What should happen, by an expectation's claim, in a sentence."""
+    arguments = parse_arguments(AUTHORED[claim.kind], claim.arguments)
+    match arguments:
+        case printed.Printed():
+            return printed.wanted(arguments)
+        case raised.Raised():
+            return raised.wanted(arguments)
+        case tool_ran.ToolRan():
+            return tool_ran.wanted(arguments)
+        case last_output.LastOutput():
+            return last_output.wanted(arguments)
+        case _:
+            raise TypeError(f"{claim.kind} is no expectation")
+
+
 def checks_in(evidence: Evidence) -> Iterator[AuthoredClaim]:
     """One claim for each label that the script gave to `probe.check`, in each mode."""
     for mode, view in evidence.views.items():
@@ -211,4 +228,5 @@ __all__ = [
     "checks_in",
     "expected_claims",
     "parse_arguments",
+    "wanted",
 ]

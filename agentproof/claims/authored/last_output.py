@@ -83,6 +83,11 @@ def _plain(value: Any) -> Any:  # Any: a value
     return {key: _plain(item) for key, item in value.items()}
 
 
+def wanted(arguments: LastOutput) -> str:
+    """What should happen."""
+    return f'The final output of the last run holds "{arguments.text}".'
+
+
 def explain(finding: Finding) -> str:
     """What it is, and what it was to be."""
     match finding.code:

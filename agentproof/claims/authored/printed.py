@@ -69,6 +69,12 @@ def _nearest(lines: list[str], text: str) -> str | None:
     return max(reversed(told), key=lambda line: len(wanted & set(line.split())), default=None)
 
 
+def wanted(arguments: Printed) -> str:
+    """What should happen."""
+    what = "no line with" if arguments.never else "a line with"
+    return f'The script prints {what} "{arguments.text}".'
+
+
 def explain(finding: Finding) -> str:
     """What was printed, and what was to be."""
     line: Any = finding.after  # Any: a text

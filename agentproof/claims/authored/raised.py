@@ -115,6 +115,11 @@ def _finding(
     )
 
 
+def wanted(arguments: Raised) -> str:
+    """What should happen."""
+    return f"{arguments.error or 'No exception'} ends the script or one of its runs."
+
+
 def explain(finding: Finding) -> str:
     """What was raised, and what was to be."""
     where = "a run" if finding.run is not None else "the script"

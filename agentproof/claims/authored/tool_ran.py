@@ -61,6 +61,13 @@ def evaluate(evidence: Evidence, arguments: ToolRan) -> Outcome:
     return Outcome("holds" if fits else "violated", 1, (finding,))
 
 
+def wanted(arguments: ToolRan) -> str:
+    """What should happen."""
+    return (
+        f"Tool {arguments.tool} runs{f' {_times(arguments.times)}' if arguments.times is not None else ''}."
+    )
+
+
 def explain(finding: Finding) -> str:
     """How often it ran, and how often it was to."""
     if finding.code == "not_offered":
