@@ -277,7 +277,11 @@ def _concluded(
     if not _are_seen(results):
         reasons.add("expectation_unseen")
     if reasons and (told := excused & _EXCUSES):
-        reasons = reasons - {"script_failed", "nothing_observed", "no_run", "expectation_unseen"} | told
+        reasons = (
+            reasons
+            - {"script_failed", "nothing_observed", "no_run", "sdk_not_imported", "expectation_unseen"}
+            | told
+        )
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
     return Judgement(verdict="holds", claims=results, version=2 if by_its_end else None)

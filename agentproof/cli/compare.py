@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .expecting import expectation_options, expectations_of
+from .expecting import expectation_options, expectations_of, variable_options, variables_of
 from .group import chosen_key, examples
 
 if TYPE_CHECKING:
@@ -73,12 +73,13 @@ def options_of(
     allow_sdk_changes: bool,
     timeout: int,
     baseline: Target | None = None,
-    should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options`
+    should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options` and `variable_options`
 ) -> Options:
     """The shared options as the library takes them."""
     from ..compare import comparison as compare
     from ..isolation import runner
 
+    given = dict(should or {})
     return compare.Options(
         python=python,
         as_of=as_of,
@@ -88,7 +89,8 @@ def options_of(
         allow_sdk_changes=allow_sdk_changes,
         limits=runner.Limits(seconds=timeout),
         baseline=baseline,
-        expectations=expectations_of(should or {}),
+        variables=variables_of(given),
+        expectations=expectations_of(given),
     )
 
 
@@ -118,6 +120,7 @@ def signer_of(key: Path | None) -> PrivateKey:
     help="What scripts are compared with. Default: the release that their header names.",
 )
 @expectation_options
+@variable_options
 @click.option(
     "--dirty", is_flag=True, help="Build a checkout given as DIR with its changes that are not committed."
 )
@@ -170,7 +173,7 @@ def compare(
     as_json: bool,
     verbose: bool,
     quiet: bool,
-    **should: Any,  # Any: values of `expectation_options`
+    **should: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
 

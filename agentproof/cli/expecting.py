@@ -1,12 +1,14 @@
-"""The options that say what should have happened."""
+"""The options that say what should have happened, and which variables a script is given."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from ..models.expectations import Expectations
+    from ..record.variables import Variables
 
 OPTIONS = (
     click.option(
@@ -51,6 +53,52 @@ def expectation_options(command: Callable[..., Any]) -> Callable[..., Any]:  # A
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+VARIABLES = (
+    click.option(
+        "--env",
+        "variables",
+        metavar="NAME[=VALUE]",
+        multiple=True,
+        help="Give the script this variable of yours, or with this value; repeatable. Values are masked.",
+    ),
+    click.option(
+        "--env-file",
+        "variable_files",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        help="Give it the variables of this file, a NAME=VALUE a line.",
+    ),
+    click.option(
+        "--env-public", is_flag=True, help="Record the values of these variables as they are, unmasked."
+    ),
+)
+
+
+def variable_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command, not yet click's
+    """`--env`, `--env-file` and `--env-public`, for `variables_of`."""
+    for option in reversed(VARIABLES):
+        command = option(command)
+    return command
+
+
+def variables_of(given: dict[str, Any]) -> "Variables":  # Any: values of click's
+    """The variables that the options name; takes them out of `given`.
+
+    Raises:
+        UsageError: a name or value is refused, or is not there.
+    """
+    import os
+
+    from ..record.variables import parse_variables
+
+    return parse_variables(
+        given.pop("variables", ()),
+        files=given.pop("variable_files", ()),
+        public=given.pop("env_public", False),
+        environment=os.environ,
+    )
 
 
 def expectations_of(given: Mapping[str, Any]) -> "Expectations":  # Any: values of click's

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .expecting import expectation_options, expectations_of
+from .expecting import expectation_options, expectations_of, variable_options, variables_of
 from .group import ForScript, chosen_key, examples, key_options
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     help="The versions of an interpreter, a virtual environment, uv.lock or requirements.txt: "
     '"as on my machine".',
 )
+@variable_options
 @click.option(
     "--redact",
     is_flag=True,
@@ -159,7 +160,7 @@ def record(
     as_json: bool,
     verbose: bool,
     quiet: bool,
-    **should: Any,  # Any: values of `expectation_options`
+    **should: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> None:
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
 
@@ -176,6 +177,7 @@ def record(
     from ..record import recording, selection
     from ..render import console
 
+    variables = variables_of(should)
     expectations = expectations_of(should)
     worked = targets.parse_target(good, option="--good") if good is not None else None
     if source is not None and (sdk is not None or wheel is not None):
@@ -206,6 +208,7 @@ def record(
         as_of=as_of,
         extra=extra,
         expectations=expectations,
+        variables=variables,
         offline=offline,
         lock_file=lock_file,
         like=like,

@@ -29,6 +29,7 @@ from ..record.observe import Progress
 from ..record.output import beside, case_name
 from ..record.recording import Request, SignedRecording, names_target, record
 from ..record.replay import lay_out
+from ..record.variables import Variables, check_given
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
@@ -53,6 +54,8 @@ class Options:
     """What scripts are compared on first, where it is not the release that their header names."""
     expectations: Expectations = NOTHING
     """What should have happened, beside what the scripts and bundles say."""
+    variables: Variables = field(default_factory=Variables)
+    """Environment variables that the scripts are given."""
     side_by_side: bool = True
     """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
 
@@ -73,6 +76,7 @@ class Options:
             root=root,
             tests=tests,
             extra=tuple(dict.fromkeys((*extra, *self.extra))),
+            variables=self.variables,
             expectations=combine(expectations, self.expectations),
             python=self.python,
             as_of=self.as_of,
@@ -221,6 +225,7 @@ class Recorder:
         if subject.bundle is None:
             raise TypeError("a subject is a script or a bundle")
         manifest = Manifest.from_bytes(subject.bundle.manifest)
+        check_given(self.options.variables, manifest.reproduction.variables)
         with temporary.directory("compare") as base:
             script = lay_out(subject.bundle, manifest, base / "root")
             request = self.options.request(

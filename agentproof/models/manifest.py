@@ -97,6 +97,9 @@ class Reproduction(Wire):
     script. Their files MUST be among `files`, and there MUST be no arguments."""
     requires: tuple[Text, ...] = ()
     """Requirements beyond the target's and the header's (`--with`), as they were given; stated."""
+    variables: tuple[Text, ...] = ()
+    """The environment variables that it was given (`--env`), by name, sorted; stated. Values are masked in
+    what was recorded, `<env:NAME>`, but for those that were given as public."""
     files: tuple[MemberPath, ...]
     """Sorted; contains the entry."""
     title: Text | None = None

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pydantic_core
@@ -23,6 +23,7 @@ from ..models.trace import Mode
 from ..models.wire import Sha256
 from .canonical import Canonical, agreement, canonicalise, generated_ids, settle_printed
 from .secrets import Redactor, SecretPatterns
+from .variables import Variables
 
 RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
 """Names at the top of a bundle that a reproduction's own files cannot have."""
@@ -55,6 +56,8 @@ class Recipe:
     """What to take out of the recording; None: nothing."""
     expectations: Expectations = NOTHING
     """The header's, and those that were given beside it."""
+    variables: Variables = field(default_factory=Variables)
+    """What the script was given."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         mode: _canonical(
             mode,
             [repeat[mode] for repeat in repeats if mode in repeat],
-            recipe.redact,
+            recipe,
             redactors,
             varied,
             missing=any(mode not in repeat for repeat in repeats),
@@ -128,7 +131,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
-        redactions=sum(redactor.count for redactor in redactors) if recipe.redact is not None else None,
+        redactions=sum(redactor.count for redactor in redactors) or (None if recipe.redact is None else 0),
         judgement=judge.judge(
             traces=traces,
             state=state,
@@ -160,7 +163,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
 def _canonical(
     mode: Mode,
     raw: Sequence[RawRecording],
-    redact: SecretPatterns | None,
+    recipe: Recipe,
     redactors: list[Redactor],
     varied: list[tuple[str, str]],
     *,
@@ -171,7 +174,8 @@ def _canonical(
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
-    own = [Redactor(redact) for _ in raw] if redact is not None else [None for _ in raw]
+    redacts = recipe.redact is not None or bool(recipe.variables.masked)
+    own = [_redactor(recipe) if redacts else None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
     all_of_them = [
@@ -207,6 +211,11 @@ def _canonical(
     )
 
 
+def _redactor(recipe: Recipe) -> Redactor:
+    wanted = recipe.redact or SecretPatterns({})
+    return Redactor(wanted, variables=recipe.variables.masked, shapes=recipe.redact is not None)
+
+
 def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     """The end of a process that could not write it itself."""
     if any(event.get("kind") == "script.ended" for event in raw.events):
@@ -232,6 +241,7 @@ def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Repro
         arguments=recipe.arguments,
         tests=recipe.tests,
         requires=tuple(map(_portable, recipe.requires)),
+        variables=recipe.variables.names,
         files=tuple(sorted(files)),
         title=recipe.header.title,
         reference=recipe.header.reference,

@@ -87,6 +87,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "arguments": list(source.arguments),
         "tests": list(source.tests),
         "requires": list(reproduction.extra),
+        "variables": [sorted(conditions.variables.values.items()), sorted(conditions.variables.public)],
         "expectations": reproduction.expectations.to_shape(),
         "environment": lock.environment(installed_files=0).to_shape(),
         "target": lock.target.to_shape(),
@@ -95,7 +96,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "conditions": {
             name: str(part)
             for name, part in asdict(conditions).items()
-            if name not in ("require_isolation", "side_by_side")
+            if name not in ("require_isolation", "side_by_side", "variables")
         },
     }
     return _sha256(encode(document))

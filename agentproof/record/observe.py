@@ -27,6 +27,7 @@ from ..system.files import read_bounded
 from . import test_results
 from .assemble import AGREEMENTS, Recipe, UnsignedBundle, assemble
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
+from .variables import Variables, check_unwritten
 
 _MAX_SCRIPT = 4 * 2**20
 _MAX_VARIED = 3
@@ -91,6 +92,8 @@ class Conditions:
     """Take secrets out of the recording instead of stopping."""
     redact_patterns: tuple[str, ...] = ()
     """More of what counts as a secret, as regular expressions."""
+    variables: Variables = field(default_factory=Variables)
+    """Environment variables that it is given."""
     limits: runner.Limits = field(default_factory=runner.Limits)
     side_by_side: bool = True
     """Whether repeats run at the same time. What is recorded does not depend on it, nor is kept under it."""
@@ -146,6 +149,7 @@ def observe(
         RecorderError: our own recorder failed.
     """
     source = reproduction.source
+    check_unwritten(conditions.variables, source.read()[0], source.arguments)
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)
         if conditions.require_isolation is not None:
@@ -166,6 +170,7 @@ def observe(
                 limits=conditions.limits,
                 repeats=conditions.repeats,
                 side_by_side=conditions.side_by_side,
+                variables=conditions.variables.values,
                 progress=story.working,
             )
             seconds = time.monotonic() - started
@@ -231,6 +236,7 @@ def _recipe(
         expectations=reproduction.expectations,
         allow_sdk_changes=conditions.allow_sdk_changes,
         redact=wanted if conditions.redact else None,
+        variables=conditions.variables,
     )
 
 
@@ -249,7 +255,11 @@ def refuse_secrets(assembled: UnsignedBundle, conditions: Conditions) -> None:
     Raises:
         CannotDoError: it does; the places are named, never the secret.
     """
-    wanted = SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
+    values = {**host_secrets(os.environ), **conditions.variables.masked}
+    # What was given as public may be recorded, whatever it is called.
+    shown_on_purpose = {conditions.variables.values[name] for name in conditions.variables.public}
+    values = {name: value for name, value in values.items() if value not in shown_on_purpose}
+    wanted = SecretPatterns(values, patterns(conditions.redact_patterns))
     files = [("manifest.json", assembled.bundle.manifest)]
     files += [
         (path, data) for path, data in assembled.bundle.members.items() if not path.startswith("wheels/")

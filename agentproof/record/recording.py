@@ -41,6 +41,7 @@ from .assemble import UnsignedBundle
 from .cache import ResultStore, result_key
 from .observe import Conditions, Progress, Reproduction, observe, read_reproduction, refuse_secrets
 from .output import OutputPaths, beside, check_writable, place_for, store_above
+from .variables import Variables
 
 TARGETS: Mapping[str, str] = {"openai-agents": "agents"}
 """Distributions that the recorder has an adapter for, with the package that each one imports as."""
@@ -82,6 +83,8 @@ class Request:
     redact: bool = False
     redact_patterns: tuple[str, ...] = ()
     limits: runner.Limits = field(default_factory=runner.Limits)
+    variables: Variables = field(default_factory=Variables)
+    """Environment variables that the script is given."""
     side_by_side: bool = True
     """Whether the repeats run at the same time; see `Conditions`."""
 
@@ -95,6 +98,7 @@ class Request:
             redact=self.redact,
             redact_patterns=self.redact_patterns,
             limits=self.limits,
+            variables=self.variables,
             side_by_side=self.side_by_side,
         )
 

@@ -48,6 +48,7 @@ from ..system.files import write_atomic
 from ..trust import signing
 from .assemble import UnsignedBundle
 from .observe import Conditions, Progress, observe, read_reproduction
+from .variables import Variables, check_given
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Options:
     offline: bool = False
     require_isolation: str | None = None
     repeats: int = 2
+    variables: Variables = field(default_factory=Variables)
+    """Environment variables that the script is given."""
     limits: runner.Limits = field(default_factory=runner.Limits)
 
 
@@ -96,6 +99,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
+    check_given(options.variables, recorded.reproduction.variables)
     with temporary.directory("replay") as root:
         script = lay_out(bundle, recorded, root / "root")
         reproduction = read_reproduction(
@@ -120,6 +124,7 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
                 allow_sdk_changes=recorded.conduct.allowed,
                 repeats=options.repeats,
                 limits=options.limits,
+                variables=options.variables,
             ),
             story=story,
         )
