@@ -15,7 +15,7 @@ from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
 from ..models.expectations import NOTHING, Expectations, check_consistent, includes
 from ..models.header import Header, read_header
-from ..models.manifest import ClaimResult, Judgement, Manifest, Target
+from ..models.manifest import LATEST, ClaimResult, Judgement, Manifest, Target
 from ..models.report import Difference
 from ..models.trace import Mode, Trace
 from ..models.wire import compact
@@ -57,6 +57,8 @@ def check_environment(manifest: Manifest) -> None:
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
     require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+    named = origin.revision is None or from_git or (origin.kind == "index" and origin.revision == LATEST)
+    require(named, "a revision of no checkout")
 
 
 def read_target(data: bytes, target: Target) -> Wheel:

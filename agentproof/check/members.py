@@ -119,6 +119,10 @@ def check_places(manifest: Manifest) -> None:
         require(not script.arguments, "reproduction.tests take no arguments")
     for path in script.files:
         require(_RESERVED.fullmatch(path) is None, f"{path} is no place for a file of the reproduction")
+    require(
+        list(script.variables) == sorted(set(script.variables)),
+        "reproduction.variables are not sorted, each once",
+    )
     modes = [recording.mode for recording in manifest.recordings]
     require(bool(modes) and modes == sorted(set(modes)), "recordings are not one a mode, in order")
     for recording in manifest.recordings:

@@ -59,12 +59,14 @@ def place_for(
         return OutputPaths(archive=None, directory=output, wheels=None)
     store = store_above(script, root=root)
     version = version_label(document)
+    # What shows nothing yet does not take the name of what will.
+    failed = "-inconclusive" if document.judgement.verdict == "inconclusive" else ""
     if store is None:
         name = case_name(document.reproduction.title, script, root=root, tests=document.reproduction.tests)
-        return OutputPaths(archive=Path(f"{name}-{version}{SUFFIX}"), directory=None, wheels=None)
+        return OutputPaths(archive=Path(f"{name}-{version}{failed}{SUFFIX}"), directory=None, wheels=None)
     case = _root(script, root)
     return OutputPaths(
-        archive=Path(f"{case.name}-{version}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
+        archive=Path(f"{case.name}-{version}{failed}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
     )
 
 

@@ -105,7 +105,7 @@ def check_given(variables: Variables, names: Iterable[str]) -> None:
     missing = [name for name in names if name not in variables.values]
     if missing:
         raise UsageError(
-            f"it was recorded with {', '.join(missing)} in its environment, whose values the bundle does not hold",
+            f"it was recorded with {', '.join(missing)} in its environment, whose values no bundle holds",
             hint=" ".join(f"--env {name}" for name in missing) + " gives yours, or --env NAME=VALUE",
         )
 

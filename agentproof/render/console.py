@@ -267,7 +267,7 @@ def _checks(report: Report) -> Iterator[str]:
             continue
         mark, colour = _MARKS[check.status]
         detail = printable(check.detail)
-        if check.status == "not_made":
+        if check.status == "not_made" and check.reason != "no_trust":
             detail = f"not checked: {detail}"
         lines = wrapped(
             f"{check.name:<{_LABEL - 2}}{detail}",

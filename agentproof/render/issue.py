@@ -278,11 +278,11 @@ def _few(lines: list[str]) -> Iterator[str]:
 
 
 def _tool_lines(telling: TraceStory) -> Iterator[str]:
-    paused = {
-        step.event.run
-        for step in telling.steps
-        if isinstance(step.event, RunEnded) and step.event.interruptions
-    }
+    paused: dict[str | None, set[str | None]] = {}
+    for step in telling.steps:
+        if isinstance(step.event, RunEnded) and step.event.interruptions:
+            waiting = {item.call_id for item in step.event.interruptions}
+            paused.setdefault(step.event.run, set()).update(waiting)
     for step in telling.steps:
         event = step.event
         if not isinstance(event, ToolStarted):
@@ -291,7 +291,11 @@ def _tool_lines(telling: TraceStory) -> Iterator[str]:
         if end is not None:
             gave = f" gave {code(value_text(end.output, 160))}"
         else:
-            gave = " had to wait for a decision" if event.run in paused else " did not finish"
+            gave = " did not finish"
+            if event.run in paused:
+                # An agent used as a tool waits for what waits inside of it.
+                own = event.call_id in paused[event.run] or event.needs_approval
+                gave = " had to wait for a decision" if own else " was not over when the run paused"
         needs = " (needs approval)" if event.needs_approval else ""
         yield f"- {code(describe_call(event.tool, event.arguments, event.call_id))}{needs}{gave}"
 

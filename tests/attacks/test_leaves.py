@@ -39,9 +39,11 @@ STATED = {
     "recordings[].repeats",
     "redactions",
     "reproduction.expectations.should",
+    "reproduction.variables[]",
     "target.origin.commit",
     "target.origin.dirty",
     "target.origin.kind",
+    "target.origin.revision",
     "target.origin.tree",
 }
 """Leaves that no member lets anybody recompute."""
@@ -68,7 +70,9 @@ def _full() -> forge.Draft:
         "commit": "1" * 40,
         "tree": "2" * 40,
         "dirty": True,
+        "revision": "main",
     }
+    draft.manifest["reproduction"]["variables"] = ["MY_SETTING"]
     draft.manifest["conduct"] = {
         "changed": ["agents.run:Runner.run"],
         "private_reads": [{"name": "_x", "file": "reproduction.py", "line": 3}],
