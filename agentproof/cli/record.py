@@ -21,7 +21,25 @@ if TYPE_CHECKING:
     "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
-@click.command(cls=ForScript)
+@click.command(
+    cls=ForScript,
+    sections={
+        "What to record": ("--entry", "--sdk", "--wheel", "--source", "--good", "--latest"),
+        "What should happen": (
+            "--should-print",
+            "--should-not-print",
+            "--should-raise",
+            "--should-not-raise",
+            "--should-run",
+            "--should-not-run",
+            "--should-output",
+            "--should",
+        ),
+        "Environment": ("--python", "--with", "--like", "--env", "--env-file", "--env-public"),
+        "Isolation": ("--require-isolation", "--timeout", "--redact"),
+        "Output": ("--output", "--expect", "--replace", "--json", "--verbose", "--quiet"),
+    },
+)
 @click.argument("script")
 @click.argument("arguments", nargs=-1)
 @click.option(
@@ -172,7 +190,7 @@ def record(
     tests, and pytest must be in the environment (--with pytest).
     """
     from ..compare import comparison, targets
-    from ..errors import Exit, UsageError
+    from ..errors import UsageError
     from ..isolation import runner
     from ..record import recording, selection
     from ..render import console
@@ -186,15 +204,8 @@ def record(
         raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
     checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
     named = selection.parse_named(script, arguments, entry=entry)
-    newest = False
-    if sdk is not None:
-        sdk, newest = targets.parse_release(sdk)
-        if newest and lock_file is not None:
-            raise UsageError(
-                "--sdk latest and --lock both say which release to take",
-                hint="leave --sdk out, or use --like",
-            )
-        as_of = as_of or ("now" if newest else None)
+    sdk, newest = _release(sdk, lock_file)
+    as_of = as_of or ("now" if newest else None)
     request = recording.Request(
         script=named.script,
         arguments=named.arguments,
@@ -270,11 +281,33 @@ def record(
     if not as_json:
         for line in console.render_verdict(document, traces=recorded.traces):
             click.echo(line)
-    if expect is not None:
-        if verdict != expect:
-            click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
-        ctx.exit(Exit.YES if verdict == expect else Exit.NO)
-    ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+    _leave(ctx, verdict, expect)
+
+
+def _release(sdk: str | None, lock_file: Path | None) -> tuple[str | None, bool]:
+    """The requirement that `--sdk` names, and whether it is the newest release."""
+    from ..compare import targets
+    from ..errors import UsageError
+
+    if sdk is None:
+        return None, False
+    requirement, newest = targets.parse_release(sdk)
+    if newest and lock_file is not None:
+        raise UsageError(
+            "--sdk latest and --lock both say which release to take", hint="leave --sdk out, or use --like"
+        )
+    return requirement, newest
+
+
+def _leave(ctx: click.Context, verdict: str, expect: str | None) -> NoReturn:
+    """Exit as the verdict, and what was expected of it, say."""
+    from ..errors import Exit
+
+    if expect is None:
+        ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+    if verdict != expect:
+        click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
+    ctx.exit(Exit.YES if verdict == expect else Exit.NO)
 
 
 def _tell_compared(
@@ -290,7 +323,6 @@ def _tell_compared(
 ) -> NoReturn:
     """Write a recording beside the others as one bundle, tell how it is not as there, and leave."""
     from ..compare import comparison
-    from ..errors import Exit
     from ..record.output import place_for
     from ..render import console_comparison
 
@@ -308,8 +340,4 @@ def _tell_compared(
             row, recorded.manifest, traces=recorded.traces, path=written, bundle_id=compared.bundle_id
         ):
             click.echo(line)
-    if expect is not None:
-        if verdict != expect:
-            click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
-        ctx.exit(Exit.YES if verdict == expect else Exit.NO)
-    ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+    _leave(ctx, verdict, expect)

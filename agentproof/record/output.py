@@ -66,7 +66,9 @@ def place_for(
         return OutputPaths(archive=Path(f"{name}-{version}{failed}{SUFFIX}"), directory=None, wheels=None)
     case = _root(script, root)
     return OutputPaths(
-        archive=Path(f"{case.name}-{version}{failed}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
+        archive=Path(f"{case.name}-{version}{failed}{SUFFIX}"),
+        directory=case / version,
+        wheels=store / "wheels",
     )
 
 

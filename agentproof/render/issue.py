@@ -24,8 +24,8 @@ _MAX_WHOLE = 12_000
 """Characters of the steps that are folded away."""
 
 
-def describe_bug(story: Story) -> Iterator[str]:
-    """Lines of Markdown."""
+def describe_bug(story: Story, lead: str | None = None) -> Iterator[str]:
+    """Lines of Markdown; `lead` is the first sentence, where it is not the story's own."""
     target = story.manifest.target
     yield "### Describe the bug"
     yield ""
@@ -34,8 +34,8 @@ def describe_bug(story: Story) -> Iterator[str]:
     yield from _warnings(story)
     if story.verdict.status == "inconclusive":
         yield from _nothing_yet(story)
-    elif lead := _lead(story):
-        yield prose(lead)
+    elif (first := lead or _lead(story)) is not None:
+        yield prose(f"{first[:1].upper()}{first[1:]}")
         yield ""
     yield f"Recorded on {code(target.name)} {code(name_of_build(target))} with agentproof: {_verdict(story)}."
     if story.violated:

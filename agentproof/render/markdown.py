@@ -34,12 +34,14 @@ _MAX_TEST_FILE = 12_000
 _RELATED = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
 
 
-def render_issue(story: Story, *, attachment: str, others: Iterable[Story] = ()) -> str:
-    """The issue's body. `attachment` is the name of the file to attach; `others` are recordings of the same
-    reproduction on other releases, the latest last."""
+def render_issue(
+    story: Story, *, attachment: str, others: Iterable[Story] = (), lead: str | None = None
+) -> str:
+    """The issue's body; `lead` is its first sentence, where it is not the story's own. `attachment` is the
+    name of the file to attach; `others` are recordings of the same reproduction on other releases."""
     before = "\n".join(
         [
-            *describe_bug(story),
+            *describe_bug(story, lead),
             *_debug(story, tuple(others)),
             *_traceback(story),
         ]
