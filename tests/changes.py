@@ -2,12 +2,12 @@
 
 from typing import TypeVar
 
-from agentproof.models._core import Model
+from agentproof.models.wire import Wire
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=Wire)
 
 
 def changed(model: M, /, **fields: object) -> M:
     """The same but for `fields`, validated again."""
-    given = {name: getattr(model, name) for name in model.fields_given()}
+    given = {name: getattr(model, name) for name in model.model_fields_set}
     return type(model)(**{**given, **fields})

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from agentproof.isolation import levels, runner
+from agentproof.isolation.control import read_reproduction_files
 from agentproof.isolation.levels import Choice, Probe
 from agentproof.isolation.sandbox import Level
+from agentproof.models.header import Header
 from agentproof.models.trace import Mode
+from agentproof.record.reproduction import Reproduction
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
@@ -95,7 +98,7 @@ def run_script(
     (directory / "script.py").write_text(source, encoding="utf-8")
     return runner.run_recordings(
         environment,
-        runner.ReproductionSource(directory, "script.py", arguments),
+        _script(directory, arguments),
         isolation=isolation or best(),
         limits=limits or runner.Limits(seconds=30),
         repeats=repeats,
@@ -104,6 +107,12 @@ def run_script(
         progress=progress,
         recorder=standin(),
     )
+
+
+def _script(directory: Path, arguments: tuple[str, ...]) -> Reproduction:
+    """What `record` makes of it, though it is a stand-in's and need not be Python."""
+    files, only_entry = read_reproduction_files(directory, "script.py")
+    return Reproduction("script.py", files, Header(), arguments, only_entry=only_entry)
 
 
 def said(run: runner.Observation, mode: Mode = "as-written") -> str:

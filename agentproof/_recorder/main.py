@@ -28,7 +28,7 @@ from . import (
     processes,
     pytests,
 )
-from .adapters import openai_agents
+from .adapters import Adapter, adapter_for
 from .events import open_journal, watching
 from .forking import Streams, enter_work, split
 from .plan import Plan
@@ -52,6 +52,8 @@ class Recording:
         process = "0" if plan.child is None else str(plan.child["number"])
         self._journal = open_journal(plan.control, self._mode, process)
         self._summary = Summary(plan)
+        self._adapter: Optional[Adapter] = None
+        """That of the SDK, once the script has imported it."""
 
     def run(self) -> None:
         """Run the script and leave by its exit code."""
@@ -87,11 +89,12 @@ class Recording:
             conduct.before(plan.package)
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
-        self._summary.gaps += openai_agents.install(self._mode)
+        adapter = self._adapter = adapter_for(plan.adapter)
+        self._summary.gaps += adapter.install(self._mode)
         with watching("bodies"):
             self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True
-        fields = {"module": module.__name__, "hooks": openai_agents.known_hooks()}
+        fields = {"module": module.__name__, "hooks": adapter.known_hooks()}
         self._journal.emit("sdk.imported", fields)
 
     def _execute(self) -> Tuple[Any, Optional[BaseException]]:
@@ -119,8 +122,8 @@ class Recording:
             sys.excepthook(type(error), error, error.__traceback__)
         threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls here
         with watching("runs"):
-            if self._summary.is_hooked:
-                openai_agents.finish()
+            if self._adapter is not None and self._summary.is_hooked:
+                self._adapter.finish()
         self._tell_end(code, error)
 
     def _leave(self, code: int) -> None:
@@ -131,7 +134,9 @@ class Recording:
             self._summary.write()
 
     def _tell_end(self, code: Any, error: Optional[BaseException]) -> None:
-        self._summary.gaps += [*bodies.stop(), *openai_agents.gaps()]
+        self._summary.gaps += bodies.stop()
+        if self._adapter is not None:
+            self._summary.gaps += self._adapter.gaps()
         audit.seen.resolve_ports()
         if audit.seen.ports:
             self._journal.emit("loopback.bound", {"ports": sorted(audit.seen.ports)})

@@ -17,6 +17,7 @@ class Plan:
         self.work: Dict[str, str] = dict(document["work"])
         self.distribution: str = document["distribution"]
         self.package: str = document["package"]
+        self.adapter: str = document["adapter"]
         self.site_packages: str = document["site_packages"]
         self.network: str = document.get("network", "audit-hook")
         """Which isolation the host applied; only a network namespace has a loopback of its own."""
@@ -55,6 +56,7 @@ class Plan:
             "work": self.work,
             "distribution": self.distribution,
             "package": self.package,
+            "adapter": self.adapter,
             "site_packages": self.site_packages,
             "network": self.network,
             "child": child,

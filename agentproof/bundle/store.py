@@ -16,11 +16,21 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import BundleError, CannotDoError, UsageError
-from ..limits import MAX_ATTESTATION_BYTES, MAX_ATTESTATIONS, MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
+from ..limits import (
+    MAX_ATTESTATION_BYTES,
+    MAX_ATTESTATIONS,
+    MAX_BUNDLE_BYTES,
+    MAX_STATE_BYTES,
+    MAX_WHEEL_BYTES,
+)
+from ..models.manifest import Manifest
+from ..models.trace import Mode, Trace
+from ..models.wire import decode
 from ..system import temporary
 from ..system.files import read_bounded, write_atomic
 from . import digests
@@ -56,6 +66,24 @@ class Bundle:
     """By file name, without the directory."""
     shelf: Callable[[str], bytes | None] = _no_wheel
     """Gives the bytes of a detached wheel by its file name."""
+
+    @cached_property
+    def document(self) -> Manifest:
+        """The manifest, parsed once; of a recording that was checked, or made here.
+
+        Raises:
+            FormatError: it is none, or not canonical.
+        """
+        return Manifest.from_bytes(self.manifest)
+
+    @cached_property
+    def traces(self) -> dict[Mode, Trace]:
+        """The traces by mode, parsed once; of a recording that was checked, or made here."""
+        return {each.mode: Trace.from_bytes(self.members[each.trace]) for each in self.document.recordings}
+
+    def state(self, digest: str) -> object:
+        """The JSON of a state; of a recording that was checked, or made here."""
+        return decode(self.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
 
     def wheel(self, name: str) -> bytes | None:
         """The bytes of `wheels/<name>`, attached or from the store's shelf."""

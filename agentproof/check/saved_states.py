@@ -14,13 +14,13 @@ from ..bundle.store import MANIFEST, ZIP_SUFFIX, find_bundles, read_bundle, shel
 from ..diff.rows import target_name
 from ..errors import BundleError, UsageError
 from ..models.events import StateRestored
-from ..models.manifest import Manifest
 from ..models.report import BundleStatus
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
+from ..sdk import KNOWN
 from .bundle import CheckedBundle, Reader, check_path
 
-_MARK = b'"$schemaVersion"'
+_MARKS = tuple(sdk.state_mark for sdk in KNOWN.values())
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,22 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         raise UsageError(f"{path}: no such file or directory")
     if path.is_dir() or path.name.endswith(ZIP_SUFFIX):
         bundle = read_bundle(path)
-        files = Manifest.from_bytes(bundle.manifest).reproduction.files
-        carried = {f"{path}/{name}": bundle.members[name] for name in files if _MARK in bundle.members[name]}
+        files = bundle.document.reproduction.files
+        carried = {
+            f"{path}/{name}": bundle.members[name] for name in files if _has_mark(bundle.members[name])
+        }
     else:
         data = path.read_bytes()
-        carried = {str(path): data} if _MARK in data else {}
+        carried = {str(path): data} if _has_mark(data) else {}
     if not carried:
         raise UsageError(
             f"{path}: no RunState's JSON in it", hint="`agentproof show BUNDLE --state S1` gives one"
         )
     return carried
+
+
+def _has_mark(data: bytes) -> bool:
+    return any(mark in data for mark in _MARKS)
 
 
 def find_origins(

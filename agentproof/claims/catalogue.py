@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable
 
-from ..models._core import fields_of
 from .authored import AuthoredKind
 from .trace.outcome import Kind
 
@@ -59,5 +58,8 @@ def _section(kind: Kind | AuthoredKind) -> str:
 
 
 def _keys(kind: AuthoredKind) -> str:
-    names = [f"`{name}`" + ("" if f.is_required else "?") for name, f in fields_of(kind.ARGUMENTS).items()]
+    names = [
+        f"`{name}`" + ("" if field.is_required() else "?")
+        for name, field in kind.ARGUMENTS.model_fields.items()
+    ]
     return f"\nKeys: {', '.join(names)}.\n"

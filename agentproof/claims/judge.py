@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic_core import ValidationError
+from pydantic import ValidationError
 
 from ..errors import BundleError, FormatError
 from ..models.events import ModelCalled, NetworkRefused, SdkImported

@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 import click
 
-from .compare import options_of, recording_options, signer_of
+from .compare import conditions_of, recording_options, signer_of
 from .expecting import expectation_options, variable_options
 from .group import ForScript, examples
 
@@ -101,7 +101,7 @@ def bisect(
         comparing.check_place(output, replace=replace)
     question = Question(by=cast(Literal["verdict", "output"], by), claim=claim)
     signer = signer_of(key)
-    options = options_of(
+    conditions = conditions_of(
         python=python,
         as_of=as_of,
         extra=extra,
@@ -111,8 +111,8 @@ def bisect(
         timeout=timeout,
         should=should,
     )
-    with console.TerminalStory(quiet=quiet) as story:
-        recorder = comparing.Recorder(options, key=signer, story=story)
+    with console.TerminalProgress(quiet=quiet) as progress:
+        recorder = comparing.Recorder(conditions, key=signer, progress=progress)
         if source is None:
             found = bisecting.bisect_releases(
                 subject, good=good, bad=bad, question=question, recorder=recorder

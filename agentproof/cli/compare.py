@@ -12,8 +12,8 @@ from .expecting import expectation_options, expectations_of, variable_options, v
 from .group import chosen_key, examples
 
 if TYPE_CHECKING:
-    from ..compare.comparison import Expected, Options
-    from ..compare.targets import Target
+    from ..compare.comparison import Expected
+    from ..record.conditions import Conditions
     from ..trust.signing import PrivateKey
 
 _SHARED = (
@@ -63,7 +63,7 @@ def recording_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def options_of(
+def conditions_of(
     *,
     python: str | None,
     as_of: str | None,
@@ -72,23 +72,21 @@ def options_of(
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
-    baseline: Target | None = None,
     should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options` and `variable_options`
-) -> Options:
+) -> Conditions:
     """The shared options as the library takes them."""
-    from ..compare import comparison as compare
-    from ..isolation import runner
+    from ..isolation.supervision import Limits
+    from ..record.conditions import Conditions
 
     given = dict(should or {})
-    return compare.Options(
+    return Conditions(
         python=python,
         as_of=as_of,
-        extra=extra,
+        requires=extra,
         offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=runner.Limits(seconds=timeout),
-        baseline=baseline,
+        limits=Limits(seconds=timeout),
         variables=variables_of(given),
         expectations=expectations_of(given),
     )
@@ -185,17 +183,17 @@ def compare(
     """
     from ..compare import comparison as comparing
     from ..compare.subjects import find_all
-    from ..compare.targets import parse_target
+    from ..record.target import parse_target
     from ..render import console, console_comparison
 
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = find_all(paths)
     comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
-    with console.TerminalStory(quiet=quiet) as story:
+    with console.TerminalProgress(quiet=quiet) as progress:
         compared = comparing.compare(
             subjects,
             chosen,
-            options=options_of(
+            conditions=conditions_of(
                 python=python,
                 as_of=as_of,
                 extra=extra,
@@ -203,11 +201,11 @@ def compare(
                 require_isolation=require_isolation,
                 allow_sdk_changes=allow_sdk_changes,
                 timeout=timeout,
-                baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
                 should=should,
             ),
+            baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
             key=signer_of(key),
-            story=story,
+            progress=progress,
         )
     rows = [row for part in compared for row in part.comparison.rows]
     if not as_json:

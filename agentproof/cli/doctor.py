@@ -74,9 +74,9 @@ def _uv_found() -> Iterator[_Finding]:
 def _index_found() -> Iterator[_Finding]:
     from ..environment import index, uv
     from ..errors import AgentproofError
-    from ..record.recording import TARGETS
+    from ..sdk import KNOWN
 
-    name = next(iter(TARGETS))
+    name = next(iter(KNOWN))
     question = ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", "--quiet"]
     settings = index.index_settings()
     try:

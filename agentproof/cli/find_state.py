@@ -70,4 +70,4 @@ def _told(origin: StateOrigin) -> str:
         return f"{origin.bundle} holds it too, but is {origin.status}"
     labels = list(dict.fromkeys(label for each in (origin.states or {}).values() for label in each))
     what = " and ".join(labels) or "a state"
-    return f"{what} of {origin.bundle} (openai-agents {origin.release}, {origin.status})"
+    return f"{what} of {origin.bundle} ({origin.release}, {origin.status})"

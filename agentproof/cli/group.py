@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import textwrap
-import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,23 +52,6 @@ _COMMANDS = {
 """Each command's module in this package and its line in `agentproof --help`."""
 
 _ALIASES = {"check": "check-current-bundle"}
-
-
-def _import_without_types() -> None:
-    """Import pydantic-core without its `core_schema`: 5,000 lines for type checkers, a tenth of a check.
-
-    Whoever asks for that module later gets it.
-    """
-    if "pydantic_core" in sys.modules:
-        return
-    name = "pydantic_core.core_schema"
-    empty = types.ModuleType(name)
-    empty.__getattr__ = lambda _: dict  # type: ignore[method-assign]  # PEP 562
-    sys.modules[name] = empty
-    try:
-        importlib.import_module("pydantic_core")
-    finally:
-        del sys.modules[name]
 
 
 class Group(click.Group):
@@ -175,7 +157,6 @@ class _Group(Group):
         name = _ALIASES.get(cmd_name, cmd_name)
         if name not in _COMMANDS:
             return None
-        _import_without_types()
         module = importlib.import_module(f".{_COMMANDS[name][0]}", __package__)
         command = getattr(module, name.replace("-", "_"))
         if not isinstance(command, click.Command):

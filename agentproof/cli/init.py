@@ -36,10 +36,11 @@ def init(name: str, *, sdk: str | None) -> None:
         raise CannotDoError(f"{script} exists", hint="choose another NAME")
     words = name.replace("-", " ").replace("_", " ")
     values = {
-        "REQUIREMENT": f"openai-agents=={sdk}" if sdk else "openai-agents",
+        "REQUIREMENT": f"{DEFAULT.distribution}=={sdk}" if sdk else DEFAULT.distribution,
         "TITLE": words[:1].upper() + words[1:],
         "FILE": script.name,
     }
+
     source = Path(__file__).with_name("skeleton.txt").read_text("utf-8")
     write_atomic(script, re.sub(r"@@([A-Z]+)@@", lambda found: values[found[1]], source).encode())
     click.echo(str(script))

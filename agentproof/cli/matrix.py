@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .compare import options_of, recording_options, signer_of
+from .compare import conditions_of, recording_options, signer_of
 from .group import examples
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ def matrix(
     from ..compare import executors
     from ..compare import matrix as recording
     from ..compare.subjects import find_all
-    from ..compare.targets import parse_target
+    from ..record.target import parse_target
     from ..render import console, console_comparison
 
     subjects = find_all(paths)
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     signer = signer_of(key)
-    options = options_of(
+    conditions = conditions_of(
         python=None,
         as_of=as_of,
         extra=extra,
@@ -117,12 +117,14 @@ def matrix(
     )
     with (
         executors.cluster(dask) if dask else executors.processes(jobs) as pool,
-        console.TerminalStory(quiet=quiet) as story,
+        console.TerminalProgress(quiet=quiet) as progress,
     ):
-        options = replace(options, side_by_side=not pool.fills)
-        work = recording.jobs_of(subjects, chosen, pythons or (None,), options=options, story=story)
+        conditions = replace(conditions, side_by_side=not pool.fills)
+        work = recording.jobs_of(
+            subjects, chosen, pythons or (None,), conditions=conditions, progress=progress
+        )
         finished = recording.run_matrix(
-            work, make_executor=pool.make, workers=pool.workers, output=output, key=signer, story=story
+            work, make_executor=pool.make, workers=pool.workers, output=output, key=signer, progress=progress
         )
     if as_json:
         click.echo((output / "matrix.json").read_text("utf-8"), nl=False)

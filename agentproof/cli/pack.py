@@ -102,11 +102,10 @@ def _with_wheel(read: Bundle, path: Path) -> Bundle:
     from ..check.members import is_comparison
     from ..environment import wheel_store
     from ..errors import CannotDoError
-    from ..models.manifest import Manifest
 
     if is_comparison(read):
         return read  # with the wheels that it has
-    target = Manifest.from_bytes(read.manifest).target
+    target = read.document.target
     data = read.wheel(target.wheel)
     if data is None and wheel_store.default_store().get(target.sha256) is not None:
         data = wheel_store.default_store().read(target.sha256)

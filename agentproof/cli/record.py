@@ -1,7 +1,5 @@
 """`agentproof record`."""
 
-from contextlib import ExitStack
-from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,8 +9,9 @@ from .expecting import expectation_options, expectations_of, variable_options, v
 from .group import ForScript, chosen_key, examples, key_options
 
 if TYPE_CHECKING:
+    from ..bundle.store import Bundle
     from ..compare.comparison import SignedComparison
-    from ..record.recording import Request, SignedRecording
+    from ..record.reproduction import Reproduction
 
 
 @examples(
@@ -189,85 +188,85 @@ def record(
     SCRIPT may also be a directory (see --entry), or a test as pytest names it; then ARGUMENTS are more
     tests, and pytest must be in the environment (--with pytest).
     """
-    from ..compare import comparison, targets
+    from ..bundle.store import bundle_id
+    from ..compare import comparison
     from ..errors import UsageError
-    from ..isolation import runner
-    from ..record import recording, selection
+    from ..isolation.supervision import Limits
+    from ..record import recording
+    from ..record.conditions import Conditions
+    from ..record.reproduction import read_reproduction
+    from ..record.selection import select
+    from ..record.target import check_targets, chosen_target, parse_target
     from ..render import console
 
-    variables = variables_of(should)
-    expectations = expectations_of(should)
-    worked = targets.parse_target(good, option="--good") if good is not None else None
-    if source is not None and (sdk is not None or wheel is not None):
-        raise UsageError("--source names the target, and so does --sdk or --wheel", hint="give one of them")
-    if dirty and source is None:
-        raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
-    checkout = targets.parse_checkout(source, dirty=dirty) if source is not None else None
-    named = selection.parse_named(script, arguments, entry=entry)
-    sdk, newest = _release(sdk, lock_file)
-    as_of = as_of or ("now" if newest else None)
-    request = recording.Request(
-        script=named.script,
-        arguments=named.arguments,
-        root=named.root,
-        tests=named.tests,
-        sdk=sdk,
-        newest=newest,
-        wheel=wheel,
-        sha256=sha256,
+    target = chosen_target(sdk=sdk, wheel=wheel, source=source, dirty=dirty, sha256=sha256, as_of=as_of)
+    if target is not None and target.text == "latest" and lock_file is not None:
+        raise UsageError(
+            "--sdk latest and --lock both say which release to take",
+            hint="leave --sdk out, or use --like",
+        )
+    worked = parse_target(good, option="--good") if good is not None else None
+    conditions = Conditions(
+        variables=variables_of(should),
+        expectations=expectations_of(should),
         python=python,
         as_of=as_of,
-        extra=extra,
-        expectations=expectations,
-        variables=variables,
-        offline=offline,
         lock_file=lock_file,
         like=like,
-        redact=redact or bool(redact_patterns),
-        redact_patterns=redact_patterns,
+        requires=extra,
+        offline=offline,
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
-        limits=runner.Limits(seconds=timeout),
+        redact=redact or bool(redact_patterns),
+        redact_patterns=redact_patterns,
+        limits=Limits(seconds=timeout),
     )
-    recording.check_request(request, output=output, from_checkout=checkout is not None)
+    reproduction = read_reproduction(select(script, arguments, entry=entry))
+    recording.check_request(reproduction, target, conditions, output=output)
     if worked is not None:
-        targets.check_targets([worked])
+        check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
-    base, compared = request, None
-    with console.TerminalStory(quiet=quiet) as story, ExitStack() as built:
-        if checkout is not None:
-            request = built.enter_context(targets.request_for(request, checkout, story))
-        recorded = recording.record(request, key=signer, story=story)
+    with console.TerminalProgress(quiet=quiet) as progress:
+        bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)
+        compared = None
         if worked is not None or latest:
             compared = comparison.against(
-                recorded,
-                replaced(base, sdk=None, wheel=None, sha256=None, as_of=None, lock_file=None),
+                bundle,
+                reproduction,
+                conditions,
                 good=worked,
-                latest=targets.parse_target("latest") if latest else None,
+                latest=parse_target("latest") if latest else None,
                 key=signer,
-                story=story,
+                progress=progress,
             )
-    document = recorded.manifest
+    document = bundle.document
     if not as_json:
         # Before anything is written: what was seen is told even if the disk is full.
-        for line in console.render_judgement(document, traces=recorded.traces, verbose=verbose):
+        for line in console.render_judgement(document, traces=bundle.traces, verbose=verbose):
             click.echo(line)
     if compared is not None:
         _tell_compared(
-            ctx, compared, recorded, request, output=output, replace=replace, as_json=as_json, expect=expect
+            ctx,
+            compared,
+            bundle,
+            reproduction,
+            output=output,
+            replace=replace,
+            as_json=as_json,
+            expect=expect,
         )
-    written = recording.write(recorded, request, output=output, replace=replace, thin=thin)
+    written = recording.write(bundle, reproduction, output=output, replace=replace, thin=thin)
     if as_json:
         from ..check.bundle import check_bundle
         from .check import own_reader
 
-        report = check_bundle(recorded.bundle, reader=own_reader()).report
+        report = check_bundle(bundle, reader=own_reader()).report
         click.echo(console.recorded_json(report, directory=written.directory, archive=written.archive))
     else:
         mine = " (you)" if key is None else f" ({key})"
         for line in console.render_written(
             document,
-            bundle_id=recorded.bundle_id,
+            bundle_id=bundle_id(bundle),
             signer=signer.public.fingerprint + mine,
             paths=[path for path in (written.directory, written.archive) if path is not None],
             kept=written.kept,
@@ -279,24 +278,9 @@ def record(
         place = written.archive or written.directory or written.kept
         click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
     if not as_json:
-        for line in console.render_verdict(document, traces=recorded.traces):
+        for line in console.render_verdict(document, traces=bundle.traces):
             click.echo(line)
     _leave(ctx, verdict, expect)
-
-
-def _release(sdk: str | None, lock_file: Path | None) -> tuple[str | None, bool]:
-    """The requirement that `--sdk` names, and whether it is the newest release."""
-    from ..compare import targets
-    from ..errors import UsageError
-
-    if sdk is None:
-        return None, False
-    requirement, newest = targets.parse_release(sdk)
-    if newest and lock_file is not None:
-        raise UsageError(
-            "--sdk latest and --lock both say which release to take", hint="leave --sdk out, or use --like"
-        )
-    return requirement, newest
 
 
 def _leave(ctx: click.Context, verdict: str, expect: str | None) -> NoReturn:
@@ -313,8 +297,8 @@ def _leave(ctx: click.Context, verdict: str, expect: str | None) -> NoReturn:
 def _tell_compared(
     ctx: click.Context,
     compared: "SignedComparison",
-    recorded: "SignedRecording",
-    request: "Request",
+    recorded: "Bundle",
+    reproduction: "Reproduction",
     *,
     output: Path | None,
     replace: bool,
@@ -327,9 +311,10 @@ def _tell_compared(
     from ..render import console_comparison
 
     (row,) = compared.comparison.rows
-    usual = place_for(recorded.manifest, script=request.script, root=request.root, output=None).archive
-    written = comparison.write(compared, output or usual, replace=replace or output is None)
-    verdict, own = recorded.manifest.judgement.verdict, row.cells[1 if row.good else 0]
+    document = recorded.document
+    place = place_for(document, script=reproduction.script, root=reproduction.directory, output=None)
+    written = comparison.write(compared, output or place.archive, replace=replace or output is None)
+    verdict, own = document.judgement.verdict, row.cells[1 if row.good else 0]
     if own.visible is not None and verdict != "inconclusive":
         verdict = "violated"
     if as_json:
@@ -337,7 +322,7 @@ def _tell_compared(
         click.echo(console_comparison.comparison_json(shown[0], bundle_id=shown[1], written=written))
     else:
         for line in console_comparison.render_against(
-            row, recorded.manifest, traces=recorded.traces, path=written, bundle_id=compared.bundle_id
+            row, document, traces=recorded.traces, path=written, bundle_id=compared.bundle_id
         ):
             click.echo(line)
     _leave(ctx, verdict, expect)

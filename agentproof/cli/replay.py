@@ -74,8 +74,9 @@ def replay(
     from ..bundle.store import shelf_of
     from ..check.bundle import check_path
     from ..errors import Exit, UsageError
-    from ..isolation import runner
+    from ..isolation.supervision import Limits
     from ..record import replay as replaying
+    from ..record.conditions import Conditions
     from ..render import console, console_comparison
     from .check import own_reader
     from .reading import refuse_comparison, the_bundle
@@ -86,17 +87,17 @@ def replay(
         )
     bundle = the_bundle(bundle)
     signer = chosen_key(key, passphrase_env=None, quiet=quiet) if key is not None or sign else None
-    options = replaying.Options(
+    conditions = Conditions(
         python=python,
         offline=offline,
         require_isolation=require_isolation,
-        limits=runner.Limits(seconds=timeout),
+        limits=Limits(seconds=timeout),
         variables=variables_of(given),
     )
     checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
     refuse_comparison(checked.bundle, bundle)
-    with console.TerminalStory(quiet=quiet) as story:
-        replayed = replaying.replay(checked, options=options, story=story)
+    with console.TerminalProgress(quiet=quiet) as progress:
+        replayed = replaying.replay(checked, conditions=conditions, progress=progress)
     written = None
     if signer is not None and replayed.is_same:
         written = replaying.write_attested(replaying.attest(replayed, signer), output or bundle)

@@ -166,19 +166,18 @@ def _on_the_latest(story: Story, reader: Reader, *, quiet: bool) -> Story:
     from ..check.bundle import check_bundle
     from ..compare import comparison as comparing
     from ..compare.subjects import Subject
-    from ..compare.targets import parse_target
     from ..errors import CannotDoError
+    from ..record.conditions import Conditions
+    from ..record.reproduction import reproduction_in
+    from ..record.target import parse_target
     from ..render import console
     from ..render.story import tell
 
-    subject = Subject(
-        "the reproduction", arguments=story.manifest.reproduction.arguments, bundle=story.bundle
-    )
-    with console.TerminalStory(quiet=quiet) as telling:
+    subject = Subject("the reproduction", reproduction_in(story.bundle), bundle=story.bundle)
+    with console.TerminalProgress(quiet=quiet) as progress:
         key = chosen_key(None, passphrase_env=None, quiet=quiet)
-        recorder = comparing.Recorder(comparing.Options(), key=key, story=telling)
-        with recorder.request_of(subject) as request:
-            attempt = recorder.attempt(subject.name, request, parse_target("latest"))
+        recorder = comparing.Recorder(Conditions(), key=key, progress=progress)
+        attempt = recorder.attempt(subject, parse_target("latest"))
     if attempt.bundle is None:
         raise CannotDoError(f"--latest: {attempt.failed}", hint="leave --latest out to report without it")
     return tell(check_bundle(attempt.bundle, reader=reader))

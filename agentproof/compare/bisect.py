@@ -23,10 +23,11 @@ from ..environment import checkout as _checkout
 from ..environment import git, interpreters
 from ..environment import releases as _releases
 from ..errors import UsageError
+from ..record.target import Target
+from ..sdk import DEFAULT
 from .comparison import Recorder
 from .search import Bisection, BisectionResult, Point, Question, Span
 from .subjects import Subject
-from .targets import DISTRIBUTION, Target
 
 
 def bisect_releases(
@@ -43,13 +44,13 @@ def bisect_releases(
         UsageError: an end is no release, the ends are equal, exchanged, or do not differ.
         CannotDoError: the index cannot be reached.
     """
-    interpreter = interpreters.find(recorder.options.python)
-    recorder.story.working("listing releases")
-    known = _releases.releases(DISTRIBUTION, interpreter=interpreter)
+    interpreter = interpreters.find(recorder.conditions.python)
+    recorder.progress.working("listing releases")
+    known = _releases.releases(DEFAULT.distribution, interpreter=interpreter)
     ends = {_version(text) for text in (*good, bad)}
     for end in ends - {release.version for release in known}:
         near = ", ".join(str(release.version) for release in known[-3:])
-        raise UsageError(f"the index has no {DISTRIBUTION} {end}", hint=f"the newest are {near}")
+        raise UsageError(f"the index has no {DEFAULT.distribution} {end}", hint=f"the newest are {near}")
     points = []
     for release in known:
         left_out = None
@@ -60,7 +61,7 @@ def bisect_releases(
                 left_out = f"yanked{f': {release.yanked}' if release.yanked else ''}"
             elif not release.fits:
                 left_out = f"does not run on Python {interpreter.version}"
-        target = Target(str(release.version), requirement=f"{DISTRIBUTION}=={release.version}")
+        target = Target(str(release.version), requirement=f"{DEFAULT.distribution}=={release.version}")
         points.append(Point(str(release.version), target, left_out=left_out))
     names = [point.name for point in points]
     spans = [_between(points, names, str(_version(each)), str(_version(bad))) for each in good]
@@ -104,7 +105,7 @@ def bisect_commits(
 
 def _version(text: str) -> Version:
     try:
-        return Version(text.removeprefix(f"{DISTRIBUTION}=="))
+        return Version(text.removeprefix(f"{DEFAULT.distribution}=="))
     except InvalidVersion as error:
         raise UsageError(
             f"{text}: not a version", hint="such as 0.20.0; commits need --source DIR"

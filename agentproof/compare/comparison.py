@@ -12,81 +12,24 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
 from ..diff.rows import Attempt, Series, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
-from ..isolation import runner
 from ..models.comparison import Comparison, Row
-from ..models.expectations import NOTHING, Expectations, combine
-from ..models.manifest import Manifest
-from ..record.cache import ResultStore, default_results
-from ..record.observe import Progress
+from ..record.conditions import Conditions
+from ..record.kept import ResultStore, default_results
 from ..record.output import beside, case_name
-from ..record.recording import Request, SignedRecording, names_target, record
-from ..record.replay import lay_out
-from ..record.variables import Variables, check_given
-from ..system import temporary
+from ..record.progress import Progress
+from ..record.recording import names_target, record
+from ..record.reproduction import Reproduction
+from ..record.target import Target, check_targets
 from ..system.files import write_atomic
 from ..trust import signing
 from .subjects import Subject
-from .targets import Target, check_targets, request_for
-
-
-@dataclass(frozen=True)
-class Options:
-    """How reproductions are recorded. Without `python`, a bundle's own minor version, else the usual one."""
-
-    python: str | None = None
-    as_of: str | None = None
-    offline: bool = False
-    require_isolation: str | None = None
-    allow_sdk_changes: bool = False
-    repeats: int = 2
-    limits: runner.Limits = field(default_factory=runner.Limits)
-    extra: tuple[str, ...] = ()
-    """Further requirements."""
-    baseline: Target | None = None
-    """What scripts are compared on first, where it is not the release that their header names."""
-    expectations: Expectations = NOTHING
-    """What should have happened, beside what the scripts and bundles say."""
-    variables: Variables = field(default_factory=Variables)
-    """Environment variables that the scripts are given."""
-    side_by_side: bool = True
-    """Whether the repeats of a recording run at the same time; not where recordings fill the processors."""
-
-    def request(
-        self,
-        script: Path,
-        arguments: tuple[str, ...] = (),
-        *,
-        root: Path | None = None,
-        tests: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
-        expectations: Expectations = NOTHING,
-    ) -> Request:
-        """The request to record a script, or tests below `root`, under these options."""
-        return Request(
-            script=script,
-            arguments=arguments,
-            root=root,
-            tests=tests,
-            extra=tuple(dict.fromkeys((*extra, *self.extra))),
-            variables=self.variables,
-            expectations=combine(expectations, self.expectations),
-            python=self.python,
-            as_of=self.as_of,
-            offline=self.offline,
-            require_isolation=self.require_isolation,
-            allow_sdk_changes=self.allow_sdk_changes,
-            repeats=self.repeats,
-            limits=self.limits,
-            side_by_side=self.side_by_side,
-        )
 
 
 @dataclass(frozen=True)
@@ -104,12 +47,15 @@ def compare(
     subjects: Sequence[Subject],
     targets: Sequence[Target],
     *,
-    options: Options,
+    conditions: Conditions,
+    baseline: Target | None = None,
     key: signing.PrivateKey,
-    story: Progress,
+    progress: Progress,
     results: ResultStore | None = None,
 ) -> list[SignedComparison]:
     """Record every subject on every target, and compare each with its first recording.
+
+    `baseline` is what scripts are recorded on first, where it is not the release that their header names.
 
     The rows are those of one comparison, or of several where one would be larger than a bundle may be.
 
@@ -123,23 +69,10 @@ def compare(
     if twice := [name for name, count in names.items() if count > 1]:
         raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
     check_targets(targets)
-    recorder = Recorder(options, key=key, story=story, results=results)
     for subject in subjects:
-        if subject.script is not None:
-            with recorder.request_of(subject) as base:
-                header_names = names_target(base.read())
-            if not header_names and options.baseline is None and len(targets) < 2:
-                raise UsageError(
-                    f"{subject.place or subject.script} names no release, so that {targets[0].text} would be "
-                    "compared with itself",
-                    hint="say what it is compared with: --sdk VERSION",
-                )
-        elif options.baseline is not None:
-            raise UsageError(
-                f"--sdk {options.baseline.text}: {subject.name} is a recording, which is compared as it is",
-                hint="leave --sdk out, or name the script",
-            )
-    series = [recorder.series(subject, targets) for subject in subjects]
+        _check_baseline(subject, targets, baseline)
+    recorder = Recorder(conditions, key=key, progress=progress, results=results)
+    series = [recorder.series(subject, targets, baseline) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(
             f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
@@ -147,29 +80,46 @@ def compare(
     return [packed(part, key, failures=recorder.failures) for part in parts(series)]
 
 
+def _check_baseline(subject: Subject, targets: Sequence[Target], baseline: Target | None) -> None:
+    """Refuse to compare a target with itself, or a recording with another baseline than itself."""
+    if subject.bundle is not None:
+        if baseline is not None:
+            raise UsageError(
+                f"--sdk {baseline.text}: {subject.name} is a recording, which is compared as it is",
+                hint="leave --sdk out, or name the script",
+            )
+    elif baseline is None and len(targets) < 2 and not names_target(subject.reproduction):
+        raise UsageError(
+            f"{subject.place or subject.name} names no release, so that {targets[0].text} would be compared "
+            "with itself",
+            hint="say what it is compared with: --sdk VERSION",
+        )
+
+
 def against(
-    recorded: SignedRecording,
-    request: Request,
+    recorded: Bundle,
+    reproduction: Reproduction,
+    conditions: Conditions,
     *,
     good: Target | None,
     latest: Target | None,
     key: signing.PrivateKey,
-    story: Progress,
+    progress: Progress,
 ) -> SignedComparison:
     """A recording beside one of where it worked, and one on the newest release, as one bundle.
 
     Raises:
         CannotDoError: it could not be recorded there.
     """
-    recorder = Recorder(Options(), key=key, story=story)
-    name = case_name(
-        recorded.manifest.reproduction.title, request.script, root=request.root, tests=request.tests
-    )
-    attempts = [Attempt(name, bundle=recorded.bundle)]
+    recorder = Recorder(replace(conditions, as_of=None, lock_file=None), key=key, progress=progress)
+    title = recorded.document.reproduction.title
+    name = case_name(title, reproduction.script, root=reproduction.directory, tests=reproduction.tests)
+    subject = Subject(name, reproduction)
+    attempts = [Attempt(name, bundle=recorded)]
     if good is not None:
-        attempts.insert(0, recorder.attempt(name, request, good))
+        attempts.insert(0, recorder.attempt(subject, good))
     if latest is not None:
-        attempts.append(recorder.attempt(name, request, latest))
+        attempts.append(recorder.attempt(subject, latest))
     failed = next((attempt for attempt in attempts if attempt.bundle is None), None)
     if failed is not None:
         raise CannotDoError(f"on {failed.target} it could not be recorded: {failed.failed}", hint=failed.hint)
@@ -189,73 +139,50 @@ class Recorder:
 
     def __init__(
         self,
-        options: Options,
+        conditions: Conditions,
         *,
         key: signing.PrivateKey,
-        story: Progress,
+        progress: Progress,
         results: ResultStore | None = None,
     ) -> None:
-        self.options = options
-        self.story = story
+        self.conditions = conditions
+        self.progress = progress
         self._key = key
         self._results = results or default_results()
         self.failures: list[str] = []
 
-    def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
+    def series(self, subject: Subject, targets: Sequence[Target], baseline: Target | None = None) -> Series:
         """A subject on all targets, its own first."""
-        with self.request_of(subject) as base:
-            attempts: list[Attempt] = []
-            if subject.bundle is not None:
-                attempts.append(Attempt(subject.name, bundle=subject.bundle))
-            elif self.options.baseline is not None:
-                attempts.append(self.attempt(subject.name, base, self.options.baseline))
-            elif names_target(base.read()):
-                attempts.append(self.attempt(subject.name, base, None))
-            attempts += [self.attempt(subject.name, base, target) for target in targets]
-            return Series(subject.name, tuple(_distinct(attempts)))
+        attempts: list[Attempt] = []
+        if subject.bundle is not None:
+            attempts.append(Attempt(subject.name, bundle=subject.bundle))
+        elif baseline is not None:
+            attempts.append(self.attempt(subject, baseline))
+        elif names_target(subject.reproduction):
+            attempts.append(self.attempt(subject, None))
+        attempts += [self.attempt(subject, target) for target in targets]
+        return Series(subject.name, tuple(_distinct(attempts)))
 
-    @contextmanager
-    def request_of(self, subject: Subject) -> Iterator[Request]:
-        """The request to record a subject; a bundle's files are laid out as long as the block lasts."""
-        if subject.script is not None:
-            yield self.options.request(
-                subject.script, subject.arguments, root=subject.root, tests=subject.tests
-            )
-            return
-        if subject.bundle is None:
-            raise TypeError("a subject is a script or a bundle")
-        manifest = Manifest.from_bytes(subject.bundle.manifest)
-        check_given(self.options.variables, manifest.reproduction.variables)
-        with temporary.directory("compare") as base:
-            script = lay_out(subject.bundle, manifest, base / "root")
-            request = self.options.request(
-                script,
-                manifest.reproduction.arguments,
-                root=base / "root",
-                tests=manifest.reproduction.tests,
-                extra=manifest.reproduction.requires,
-                expectations=manifest.reproduction.expectations or NOTHING,
-            )
-            minor = ".".join(manifest.environment.python.version.split(".")[:2])
-            yield request if request.python is not None else replace(request, python=minor)
-
-    def attempt(self, name: str, base: Request, target: Target | None) -> Attempt:
+    def attempt(self, subject: Subject, target: Target | None) -> Attempt:
         """Record on one target, or on the one that the header names."""
         label = target.label if target is not None else "its own release"
-        self.story.done("recording", f"{name} on {label}")
+        self.progress.done("recording", f"{subject.name} on {label}")
         try:
-            if target is None:
-                recorded = record(base, key=self._key, story=self.story, results=self._results)
-            else:
-                with request_for(base, target, self.story) as request:
-                    recorded = record(request, key=self._key, story=self.story, results=self._results)
+            recorded = record(
+                subject.reproduction,
+                target,
+                replace(self.conditions, python=self.conditions.python or subject.python),
+                key=self._key,
+                progress=self.progress,
+                results=self._results,
+            )
         except AgentproofError as error:
-            self.failures.append(f"{name} on {label}: {error.message}")
-            self.story.done("failed", error.message)
+            self.failures.append(f"{subject.name} on {label}: {error.message}")
+            self.progress.done("failed", error.message)
             if error.hint is not None:
-                self.story.done("next", error.hint)
+                self.progress.done("next", error.hint)
             return Attempt(label, failed=publishable(error.message), hint=error.hint)
-        return Attempt(label, bundle=recorded.bundle)
+        return Attempt(label, bundle=recorded)
 
 
 def publishable(message: str) -> str:
@@ -269,7 +196,7 @@ def _distinct(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
     seen: set[tuple[str, str, str]] = set()
     for attempt in attempts:
         if attempt.bundle is not None:
-            manifest = Manifest.from_bytes(attempt.bundle.manifest)
+            manifest = attempt.bundle.document
             identity = (
                 manifest.target.sha256,
                 manifest.environment.python.version,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import Final, Generic, TypeVar
 
-from ..record.observe import Progress
+from ..record.progress import Progress
 
 ExecutorFactory = Callable[[], Executor]
 _Job = TypeVar("_Job")
@@ -30,13 +30,13 @@ class Dispatch(Generic[_Job, _Result]):
         run: Callable[[_Job], _Result],
         give_up: Callable[[_Job], _Result],
         name: Callable[[_Job], str],
-        story: Progress,
+        progress: Progress,
     ) -> None:
         self._jobs = jobs
         self._run = run
         self._give_up = give_up
         self._name = name
-        self._story = story
+        self._progress = progress
         self._running: dict[Future[_Result], int] = {}
 
     def results(
@@ -57,7 +57,7 @@ class Dispatch(Generic[_Job, _Result]):
                     yield lost[0], self._give_up(self._jobs[lost[0]])
                     continue
                 names = ", ".join(self._name(self._jobs[number]) for number in lost)
-                self._story.done("lost", f"a worker died; tried again, one at a time: {names}")
+                self._progress.done("lost", f"a worker died; tried again, one at a time: {names}")
                 suspects.extendleft(reversed(lost))
 
     def _hand_out(self, executor: Executor, queue: deque[int], width: int) -> Iterator[tuple[int, _Result]]:
@@ -68,7 +68,7 @@ class Dispatch(Generic[_Job, _Result]):
                     future = executor.submit(self._run, self._jobs[queue[0]])
                     self._running[future] = queue.popleft()
                 names = ", ".join(self._name(self._jobs[number]) for number in self._running.values())
-                self._story.working(f"{len(queue)} wait; handed out: {names}")
+                self._progress.working(f"{len(queue)} wait; handed out: {names}")
                 done, _ = wait(self._running, return_when=FIRST_COMPLETED)
                 for future in done:
                     # Taken out only when its result is there: what is left is tried again.

@@ -27,25 +27,35 @@ from typing import Final
 
 from .. import __version__
 from ..bundle.digests import sha256
-from ..bundle.store import WHEELS, ZIP_SUFFIX, Bundle, bundle_id, from_zip_bytes, read_bundle, zip_bytes
+from ..bundle.store import (
+    ZIP_SUFFIX,
+    Bundle,
+    bundle_id,
+    from_zip_bytes,
+    read_bundle,
+    without_wheel,
+    zip_bytes,
+)
 from ..diff.rows import Attempt, Series, build_rows
 from ..environment import checkout as _checkout
 from ..environment import interpreters, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
 from ..limits import MAX_WHEEL_BYTES
 from ..models.comparison import Matrix, Row
-from ..models.manifest import Manifest, Origin
+from ..models.manifest import Origin
 from ..models.wire import Sha256, encode
-from ..record.cache import default_results, own_sources
-from ..record.observe import Progress
+from ..record.conditions import Conditions
+from ..record.kept import default_results, own_sources
+from ..record.progress import Progress, Silent
 from ..record.recording import record_unsigned
+from ..record.reproduction import Reproduction
+from ..record.target import Target, check_targets
 from ..system import temporary
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
-from .comparison import Options, publishable
+from .comparison import publishable
 from .dispatch import TRIES, Dispatch, ExecutorFactory
 from .subjects import Subject
-from .targets import Target, check_targets
 
 _PROGRESS: Final = "progress.jsonl"
 
@@ -55,19 +65,15 @@ class Job:
     """One reproduction on one target and Python, by content."""
 
     row: str
+    reproduction: Reproduction
     target: str
     """Its name for people."""
-    files: Mapping[str, bytes]
-    entry: str
-    arguments: tuple[str, ...]
-    options: Options
+    conditions: Conditions
     requirement: str | None
     """None: the release that the header names, or the wheel."""
     wheel: tuple[str, bytes] | None = None
     """File name and bytes."""
     origin: Origin | None = None
-    tests: tuple[str, ...] = ()
-    """pytest node ids, to be run instead of the entry."""
     failed: str | None = None
     """Why there is nothing to run: its checkout cannot be built."""
     hint: str | None = None
@@ -105,16 +111,6 @@ class MatrixResult:
     workers: int
 
 
-class _Silent:
-    """A story that nobody listens to."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
-
-
 def run_job(job: Job) -> JobResult:
     """Record one job; runs in a worker."""
     started, used = time.monotonic(), _processor_time()
@@ -122,24 +118,17 @@ def run_job(job: Job) -> JobResult:
         return JobResult(None, job.failed, 0, 0, hint=job.hint)
     try:
         with temporary.directory("job") as base:
-            for path, data in job.files.items():
-                place = base / "root" / path
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(data)
-            root = base / "root"
-            request = job.options.request(root / job.entry, job.arguments, root=root, tests=job.tests)
+            target = Target(job.target, requirement=job.requirement, origin=job.origin)
             if job.wheel is not None:
-                wheel = base / job.wheel[0]
-                wheel.write_bytes(job.wheel[1])
-                request = replace(request, wheel=wheel, origin=job.origin)
-            else:
-                request = replace(request, sdk=job.requirement)
-            assembled = record_unsigned(request, story=_Silent(), results=default_results())
+                target = replace(target, wheel=base / job.wheel[0])
+                (base / job.wheel[0]).write_bytes(job.wheel[1])
+            bundle = record_unsigned(
+                job.reproduction, target, job.conditions, progress=Silent(), results=default_results()
+            )
     except AgentproofError as error:
         seconds = time.monotonic() - started
         return JobResult(None, error.message, seconds, _processor_time() - used, hint=error.hint)
-    members = {path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)}
-    recording = zip_bytes(Bundle(assembled.bundle.manifest, members))
+    recording = zip_bytes(without_wheel(bundle))
     return JobResult(recording, None, time.monotonic() - started, _processor_time() - used)
 
 
@@ -154,8 +143,8 @@ def jobs_of(
     targets: Sequence[Target],
     pythons: Sequence[str | None],
     *,
-    options: Options,
-    story: Progress,
+    conditions: Conditions,
+    progress: Progress,
 ) -> list[Job]:
     """Every combination, in the order of the rows; checkouts are built here, once a Python.
 
@@ -169,34 +158,33 @@ def jobs_of(
     check_targets(targets)
     jobs: list[Job] = []
     for python in pythons:
-        chosen = replace(options, python=python)
-        wheels = [_wheel_of(target, chosen, story) for target in targets]
+        chosen = replace(conditions, python=python)
+        wheels = [_wheel_of(target, chosen, progress) for target in targets]
         for subject in subjects:
-            files, called = _contents(subject)
-            wanted = replace(chosen, extra=tuple(dict.fromkeys((*called.requires, *chosen.extra))))
+            # A worker knows nothing of this machine's paths.
+            reproduction = replace(
+                subject.reproduction, script=Path(subject.reproduction.entry), directory=None
+            )
             row = subject.name if len(pythons) == 1 else f"{subject.name} on {python}"
-            for target, held in zip(targets, wheels, strict=True):
+            for target, built in zip(targets, wheels, strict=True):
                 jobs.append(
                     Job(
                         row=row,
+                        reproduction=reproduction,
                         target=target.label,
-                        files=files,
-                        entry=called.entry,
-                        arguments=called.arguments,
-                        tests=called.tests,
-                        options=replace(wanted, as_of="now") if target.text == "latest" else wanted,
+                        conditions=chosen,
                         requirement=target.requirement,
-                        wheel=held.wheel,
-                        origin=held.origin,
-                        failed=held.failed,
-                        hint=held.hint,
+                        wheel=built.wheel,
+                        origin=built.origin,
+                        failed=built.failed,
+                        hint=built.hint,
                     )
                 )
     return sorted(jobs, key=lambda job: (job.row,))
 
 
 @dataclass(frozen=True)
-class _Held:
+class _BuiltWheel:
     """The wheel of a target that is no release, or why there is none."""
 
     wheel: tuple[str, bytes] | None = None
@@ -205,52 +193,27 @@ class _Held:
     hint: str | None = None
 
 
-def _wheel_of(target: Target, options: Options, story: Progress) -> _Held:
+def _wheel_of(target: Target, conditions: Conditions, progress: Progress) -> _BuiltWheel:
     if target.wheel is not None:
-        return _Held((target.wheel.name, read_bounded(target.wheel, limit=MAX_WHEEL_BYTES, what="--with")))
+        return _BuiltWheel(
+            (target.wheel.name, read_bounded(target.wheel, limit=MAX_WHEEL_BYTES, what="--with"))
+        )
     if target.checkout is None:
-        return _Held()
-    interpreter = interpreters.find(options.python)
+        return _BuiltWheel()
+    interpreter = interpreters.find(conditions.python)
     try:
         with _checkout.built(
             target.checkout,
             target.revision,
             dirty=target.dirty,
-            offline=options.offline,
+            offline=conditions.offline,
             interpreter=interpreter,
             store=wheel_store.default_store(),
-            progress=story.working,
+            progress=progress.working,
         ) as made:
-            return _Held((made.wheel.name, made.wheel.read_bytes()), made.origin)
+            return _BuiltWheel((made.wheel.name, made.wheel.read_bytes()), made.origin)
     except CannotDoError as error:  # the other targets go on
-        return _Held(failed=error.message, hint=error.hint)
-
-
-@dataclass(frozen=True)
-class _Called:
-    """What is run of a reproduction's files."""
-
-    entry: str
-    arguments: tuple[str, ...]
-    tests: tuple[str, ...]
-    requires: tuple[str, ...] = ()
-
-
-def _contents(subject: Subject) -> tuple[Mapping[str, bytes], _Called]:
-    if subject.script is not None:
-        source = (
-            Options()
-            .request(subject.script, subject.arguments, root=subject.root, tests=subject.tests)
-            .read()
-            .source
-        )
-        files, _ = source.read()
-        return files, _Called(source.entry, source.arguments, source.tests)
-    if subject.bundle is None:
-        raise TypeError("a subject is a script or a bundle")
-    script = Manifest.from_bytes(subject.bundle.manifest).reproduction
-    files = {path: subject.bundle.members[path] for path in script.files}
-    return files, _Called(script.entry, script.arguments, script.tests, script.requires)
+        return _BuiltWheel(failed=error.message, hint=error.hint)
 
 
 def run_matrix(
@@ -260,7 +223,7 @@ def run_matrix(
     workers: int,
     output: Path,
     key: signing.PrivateKey,
-    story: Progress,
+    progress: Progress,
 ) -> MatrixResult:
     """Run all jobs and write the result below `output`.
 
@@ -269,14 +232,14 @@ def run_matrix(
     """
     started = time.monotonic()
     _check_place(output)
-    progress = _Progress(output)
+    log = _RecordingLog(output)
     places: dict[int, Path | str] = {}
     for number, job in enumerate(jobs):
-        kept = progress.recording(job)
+        kept = log.recording(job)
         if kept is not None:
             places[number] = _write_recording(kept, output, key)
     if places:
-        story.done("kept", f"{len(places)} of {len(jobs)} were recorded before")
+        progress.done("kept", f"{len(places)} of {len(jobs)} were recorded before")
     kept_before, processor = len(places), 0.0
     dispatch = Dispatch(
         jobs,
@@ -285,7 +248,7 @@ def run_matrix(
             None, f"its worker was lost {TRIES} times; is there enough memory?", 0, 0
         ),
         name=lambda job: f"{job.row} on {job.target}",
-        story=story,
+        progress=progress,
     )
     hints: set[str] = set()
     todo = [number for number in range(len(jobs)) if number not in places]
@@ -298,20 +261,22 @@ def run_matrix(
                 said = f"not recorded: {result.failed}"
             else:
                 places[number] = place = _write_recording(result.recording, output, key)
-                progress.note(job, place)
+                log.note(job, place)
                 said = "recorded"
             told = f"{job.row} on {job.target}: {said} ({result.seconds:.1f} s)"
-            story.done(f"{len(places)} of {len(jobs)}", told)
+            progress.done(f"{len(places)} of {len(jobs)}", told)
             if result.hint is not None and result.hint not in hints:
                 hints.add(result.hint)
-                story.done("next", result.hint)
+                progress.done("next", result.hint)
     except (KeyboardInterrupt, SystemExit):
-        story.done("stopped", f"{len(places)} of {len(jobs)} are done; the same command goes on from there")
+        progress.done(
+            "stopped", f"{len(places)} of {len(jobs)} are done; the same command goes on from there"
+        )
         raise
     rows = tuple(_rows(jobs, places))
     document = Matrix(format="agentproof/matrix", version=0, agentproof=__version__, rows=rows)
     write_atomic(output / "matrix.json", document.to_bytes())
-    progress.forget()
+    log.forget()
     recorded = sum(isinstance(place, Path) for place in places.values())
     seconds = time.monotonic() - started
     return MatrixResult(rows, len(jobs), recorded, kept_before, seconds, processor, workers)
@@ -329,7 +294,7 @@ def _check_place(output: Path) -> None:
         ) from error
 
 
-class _Progress:
+class _RecordingLog:
     """What a matrix that is not complete has recorded: the job's digest and its recording, line by line."""
 
     def __init__(self, output: Path) -> None:
@@ -345,7 +310,7 @@ class _Progress:
     def recording(self, job: Job) -> bytes | None:
         """The unsigned recording that was made of this job, if it is still there."""
         # What was newest then may not be so any more.
-        name = self._kept.get(_digest(job)) if job.options.as_of != "now" else None
+        name = self._kept.get(_digest(job)) if job.target != "latest" else None
         if name is None:
             return None
         try:
@@ -368,9 +333,12 @@ def _digest(job: Job) -> Sha256:
     """A job by all that its recording depends on and this side knows."""
     document = {
         "agentproof": own_sources(),
-        "files": {name: sha256(data) for name, data in job.files.items()},
-        "called": [job.entry, *job.arguments, "--", *job.tests],
-        "options": {name: str(part) for name, part in asdict(job.options).items() if name != "side_by_side"},
+        "files": {name: sha256(data) for name, data in job.reproduction.files.items()},
+        "called": [job.reproduction.entry, *job.reproduction.arguments, "--", *job.reproduction.tests],
+        "requires": list(job.reproduction.requires),
+        "conditions": {
+            name: str(part) for name, part in asdict(job.conditions).items() if name != "side_by_side"
+        },
         "requirement": job.requirement,
         "wheel": sha256(job.wheel[1]) if job.wheel is not None else None,
         "origin": job.origin.to_shape() if job.origin is not None else None,

@@ -10,11 +10,10 @@ from ..claims.judge import explain_reason
 from ..diff.rows import Attempt, Series, ending_of
 from ..errors import CannotDoError, UsageError
 from ..models.events import ScriptWrote
-from ..models.manifest import Judgement, Manifest
-from ..record.replay import traces_of
+from ..models.manifest import Judgement
+from ..record.target import Target
 from .comparison import Recorder
 from .subjects import Subject
-from .targets import Target
 
 State = Literal["good", "bad", "skipped"]
 
@@ -141,10 +140,8 @@ class Bisection:
         """For a question about the verdict: what is searched for, and what both ends violate."""
 
     def run(self, spans: Sequence[Span]) -> BisectionResult:
-        with self._recorder.request_of(self._subject) as base:
-            self._base = base
-            self._check_ends(spans)
-            changes = tuple(change for span in spans for change in self._changes(span))
+        self._check_ends(spans)
+        changes = tuple(change for span in spans for change in self._changes(span))
         series = Series(self._subject.name, tuple(self._attempts.values()))
         return BisectionResult(changes, tuple(self._probes.values()), self._unchanged, series)
 
@@ -242,17 +239,18 @@ class Bisection:
         if point.left_out is not None:
             return None
         bundle = self._recorded(point).bundle
-        return Manifest.from_bytes(bundle.manifest).judgement if bundle is not None else None
+        return bundle.document.judgement if bundle is not None else None
 
     def _recorded(self, point: Point) -> Attempt:
         if point.name not in self._attempts:
-            self._attempts[point.name] = self._recorder.attempt(self._subject.name, self._base, point.target)
+            self._attempts[point.name] = self._recorder.attempt(self._subject, point.target)
         return self._attempts[point.name]
 
     def _probe(self, point: Point) -> PointResult:
         if point.name not in self._probes:
             state, why = self._judged(point)
-            self._recorder.story.done(state, f"{point.name}{f' {point.about}' if point.about else ''}: {why}")
+            about = f" {point.about}" if point.about else ""
+            self._recorder.progress.done(state, f"{point.name}{about}: {why}")
             self._probes[point.name] = PointResult(point, state, why)
         return self._probes[point.name]
 
@@ -264,10 +262,9 @@ class Bisection:
             return "skipped", attempt.failed or "not recorded"
         if self._question.by == "output":
             return self._judged_by_output(attempt)
-        manifest = Manifest.from_bytes(attempt.bundle.manifest)
-        judgement = manifest.judgement
+        judgement = attempt.bundle.document.judgement
         if judgement.verdict == "inconclusive":
-            ended = ending_of(traces_of(attempt.bundle, manifest).values())
+            ended = ending_of(attempt.bundle.traces.values())
             why = judged(judgement, claim=None)[1]
             return "skipped", f"{why}; the script ended by {ended}" if ended is not None else why
         if not self._by_claims or not self._claims:
@@ -316,7 +313,6 @@ def _output(attempt: Attempt) -> str | None:
     """What the script printed as written."""
     if attempt.bundle is None:
         return None
-    manifest = Manifest.from_bytes(attempt.bundle.manifest)
-    trace = traces_of(attempt.bundle, manifest)["as-written"]
+    trace = attempt.bundle.traces["as-written"]
     written = [event for event in trace.events if isinstance(event, ScriptWrote) and event.stream == "stdout"]
     return json.dumps([event.text for event in written], sort_keys=True)

@@ -19,7 +19,8 @@ from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
-from ..record.selection import is_test, parse_named
+from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
+from ..record.selection import Selection, is_test, select
 
 SCRIPT: Final = "reproduction.py"
 _DEPTH: Final = 3
@@ -27,16 +28,20 @@ _DEPTH: Final = 3
 
 @dataclass(frozen=True)
 class Subject:
-    """A reproduction to compare: a script, tests, or a bundle that was recorded already."""
+    """A reproduction to compare, with its recording where it is a bundle."""
 
     name: str
-    script: Path | None = None
-    arguments: tuple[str, ...] = ()
-    root: Path | None = None
-    tests: tuple[str, ...] = ()
+    reproduction: Reproduction
     bundle: Bundle | None = None
     place: Path | None = None
     """Where it was found, as it was named."""
+
+    @property
+    def python(self) -> str | None:
+        """The minor version that a bundle was recorded on: the one to go on with."""
+        if self.bundle is None:
+            return None
+        return ".".join(self.bundle.document.environment.python.version.split(".")[:2])
 
 
 def find_all(paths: Sequence[Path]) -> list[Subject]:
@@ -59,16 +64,12 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
         BundleError: a bundle there is damaged.
     """
     if is_test(str(path)):
-        named = parse_named(str(path), arguments)
-        return [
-            Subject(
-                _tests_name(named.tests), named.script, root=named.root, tests=named.tests, place=named.script
-            )
-        ]
+        tests = read_reproduction(select(str(path), arguments))
+        return [Subject(_tests_name(tests.tests), tests, place=tests.script)]
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
     if path.is_file() and path.suffix == ".py":
-        return [Subject(_script_name(path), script=path, arguments=arguments, place=path)]
+        return [_script_subject(path, arguments)]
     scripts: list[Path] = []
     if path.is_dir() and not (path / MANIFEST).exists():
         scripts = sorted(_scripts_below(path, _DEPTH))
@@ -82,7 +83,7 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
             f"{path}: a comparison, no reproduction", hint="name the script, or a bundle of one recording"
         )
     return [
-        *(Subject(_script_name(script), script=script, place=script) for script in scripts),
+        *map(_script_subject, scripts),
         *(_bundle_subject(place, bundle) for place, bundle in bundles),
     ]
 
@@ -100,8 +101,9 @@ def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
         ) from error
 
 
-def _script_name(script: Path) -> str:
-    return script.resolve().parent.name if script.name == SCRIPT else script.stem
+def _script_subject(script: Path, arguments: tuple[str, ...] = ()) -> Subject:
+    name = script.resolve().parent.name if script.name == SCRIPT else script.stem
+    return Subject(name, read_reproduction(Selection(script, arguments=arguments)), place=script)
 
 
 def _tests_name(tests: tuple[str, ...]) -> str:
@@ -133,9 +135,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             path=str(path),
             hint="`agentproof check-current-bundle` says more",
         )
-    script = checked.manifest.reproduction
     name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
-    return Subject(name, arguments=script.arguments, bundle=bundle, place=path)
+    return Subject(name, reproduction_in(bundle), bundle=bundle, place=path)
 
 
 # Names
@@ -143,7 +144,7 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
 
 def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
     """The subjects without those that are named twice, under different names, by rule 2."""
-    once = {(_parts(subject), subject.tests, subject.name): subject for subject in subjects}
+    once = {(_parts(subject), _tests(subject), subject.name): subject for subject in subjects}
     distinct = list(once.values())
     longest = max((len(_parts(subject)) for subject in distinct), default=0)
     for depth in range(2, longest + 1):
@@ -157,10 +158,15 @@ def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
     return distinct
 
 
+def _tests(subject: Subject) -> tuple[str, ...]:
+    """A bundle is told by its own name."""
+    return () if subject.bundle is not None else subject.reproduction.tests
+
+
 def _parts(subject: Subject) -> tuple[str, ...]:
     return Path(os.path.abspath(subject.place)).parts[1:] if subject.place is not None else ()
 
 
 def _end_of(subject: Subject, depth: int) -> str:
     """The last `depth` parts of its path, and which of its tests it is."""
-    return f"{'/'.join(_parts(subject)[-depth:]) or subject.name}{_after_file(subject.tests)}"
+    return f"{'/'.join(_parts(subject)[-depth:]) or subject.name}{_after_file(_tests(subject))}"

@@ -5,7 +5,7 @@ Rules:
    that recordings by different versions of agentproof compare.
 2. Facts are matched by what they are about: run and state (paired by `pairs`), tool and call id, and how
    often the same came before. Their place in the order is compared after.
-3. A RunState's JSON is compared by pointer only where both sides have the same `$schemaVersion`; across
+3. A RunState's JSON is compared by pointer only where both sides have the same format; across
    versions what counts are the decisions that it holds (`/context/…approvals`), by call.
 """
 
@@ -35,6 +35,7 @@ from ..models.events import (
 from ..models.projection import Fact, placed
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
+from ..sdk import sdk_of
 from .pairs import pair_runs, pair_states
 
 State = Callable[[Sha256], Any]  # Any: a state's JSON
@@ -98,7 +99,7 @@ def steps(trace: Trace, state: State, namer: "_Namer") -> dict[tuple[str, ...], 
         schema = None
         if isinstance(event, StateDecided | StateObserved):
             document = state(event.snapshot)
-            schema = str(document.get("$schemaVersion")) if isinstance(document, Mapping) else None
+            schema = str(document.get(sdk_of(document).schema_key)) if isinstance(document, Mapping) else None
         key = (about, *names, str(count))
         found[key] = AlignedFact(key, about, subject, event.seq, fact, schema)
     return found

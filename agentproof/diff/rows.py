@@ -13,7 +13,7 @@ from .. import __version__
 from ..bundle.digests import sha256
 from ..bundle.store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 from ..errors import BundleError, CannotDoError
-from ..limits import MAX_BUNDLE_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from ..limits import MAX_BUNDLE_BYTES, MAX_MEMBERS
 from ..models.comparison import (
     About,
     Cell,
@@ -28,8 +28,8 @@ from ..models.comparison import (
 from ..models.events import ScriptEnded
 from ..models.manifest import Judgement, Manifest, Member, Status, name_of_build
 from ..models.statement import build_comparison_statement
-from ..models.trace import Mode, Trace
-from ..models.wire import Sha256, decode
+from ..models.trace import Trace
+from ..models.wire import Sha256
 from ..trust import signing
 from .align import compare_traces
 from .visible import first_visible
@@ -117,7 +117,7 @@ class _Cell:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.manifest = Manifest.from_bytes(attempt.bundle.manifest) if attempt.bundle is not None else None
+        self.manifest = attempt.bundle.document if attempt.bundle is not None else None
         self.name = target_name(self.manifest) if self.manifest is not None else attempt.target
 
     @property
@@ -134,20 +134,8 @@ class _Cell:
             python=manifest.environment.python.version,
             verdict=judgement.verdict,
             reasons=judgement.reasons,
-            ended=ending_of(self.traces().values()) if judgement.verdict == "inconclusive" else None,
+            ended=ending_of(bundle.traces.values()) if judgement.verdict == "inconclusive" else None,
         )
-
-    def traces(self) -> dict[Mode, Trace]:
-        bundle, manifest = self.attempt.bundle, self.manifest
-        if bundle is None or manifest is None:
-            return {}
-        return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
-
-    def state(self, digest: Sha256) -> object:
-        bundle = self.attempt.bundle
-        if bundle is None:
-            raise RuntimeError("no recording, no state")
-        return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
 
 
 def ending_of(traces: Iterable[Trace]) -> str | None:
@@ -170,10 +158,12 @@ _UNTOLD: Final = frozenset(
 
 
 def _visible(first: _Cell, other: _Cell, differences: list[TraceDifference]) -> VisibleDifference | None:
-    for each in (first, other):
-        if each.manifest is not None and not _UNTOLD.isdisjoint(each.manifest.judgement.reasons):
-            return None
-    return first_visible(first.traces(), other.traces(), differences)
+    one, two = first.attempt.bundle, other.attempt.bundle
+    if one is None or two is None:
+        return None
+    if not _UNTOLD.isdisjoint((*one.document.judgement.reasons, *two.document.judgement.reasons)):
+        return None
+    return first_visible(one.traces, two.traces, differences)
 
 
 def _compared(first: _Cell, other: _Cell, *, good: bool) -> Cell:
@@ -218,11 +208,15 @@ def _check_same_script(first: Manifest, other: Manifest) -> None:
 
 def _differences(first: _Cell, other: _Cell) -> list[TraceDifference]:
     """Those that say most first, and what both modes share side by side."""
-    mine, theirs = first.traces(), other.traces()
+    mine, theirs = first.attempt.bundle, other.attempt.bundle
+    if mine is None or theirs is None:
+        return []
     ranked = [
         (_TELLING.index(each.about), place, each.mode, each)
-        for mode in mine.keys() & theirs.keys()
-        for place, each in enumerate(compare_traces(mine[mode], first.state, theirs[mode], other.state))
+        for mode in mine.traces.keys() & theirs.traces.keys()
+        for place, each in enumerate(
+            compare_traces(mine.traces[mode], mine.state, theirs.traces[mode], theirs.state)
+        )
     ]
     return [each for *_, each in sorted(ranked, key=lambda entry: entry[:3])]
 
@@ -305,7 +299,7 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     wheels: dict[str, bytes] = {}
     recordings: dict[Sha256, Sha256] = {}
     for bundle in (attempt.bundle for each in series for attempt in each.attempts if attempt.bundle):
-        manifest, identity = Manifest.from_bytes(bundle.manifest), bundle_id(bundle)
+        manifest, identity = bundle.document, bundle_id(bundle)
         recordings[identity] = manifest.evidence_id
         inside = f"{BUNDLES}{identity}/"
         members[inside + MANIFEST] = bundle.manifest

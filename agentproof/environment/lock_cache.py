@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import FormatError
 from ..models.manifest import Date, Package, Platform, Target
-from ..models.wire import Sha256, Text, Wire
+from ..models.wire import ListOf, Sha256, Text, Wire
 from ..system import temporary
 from ..trust import seal as _seal
 
@@ -18,7 +18,7 @@ class Key(Wire):
     requirement: Text
     wheel: Sha256 | None = None
     """For a target that is a file."""
-    extra: tuple[Text, ...]
+    extra: ListOf[Text]
     pins: Sha256 | None = None
     """Of the lock or listing that was given."""
     as_of: Date | None = None
@@ -35,7 +35,7 @@ class Record(Wire):
 
     key: Key
     target: Target
-    packages: tuple[Package, ...]
+    packages: ListOf[Package]
     as_of: Date | None = None
 
 

@@ -17,7 +17,6 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -127,18 +126,8 @@ def read_reproduction_files(
         ) from error
 
 
-@dataclass(frozen=True)
-class ReproductionCopy:
-    """A read-only copy of the reproduction's directory."""
-
-    root: Path
-    files: Mapping[str, bytes]
-    only_entry: bool
-    """True if the directory was too large, and the entry (or what holds the tests) alone was copied."""
-
-
-def copy_reproduction(files: Mapping[str, bytes], target: Path, *, only_entry: bool) -> ReproductionCopy:
-    """Write what `read_reproduction_files` read, so that nobody can change it.
+def copy_reproduction(files: Mapping[str, bytes], target: Path) -> None:
+    """Write the reproduction's files below `target`, so that nobody can change them.
 
     Raises:
         CannotDoError: the copy cannot be written.
@@ -153,7 +142,6 @@ def copy_reproduction(files: Mapping[str, bytes], target: Path, *, only_entry: b
             os.chmod(directory, 0o555)  # noqa: S103  (another user reads it; nobody writes it)
     except OSError as error:
         raise CannotDoError(f"the reproduction cannot be copied to {target}: {error.strerror}") from error
-    return ReproductionCopy(target, files, only_entry)
 
 
 class _TooLargeError(Exception):

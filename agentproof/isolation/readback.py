@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NoReturn
 from ..errors import FormatError, RecorderError, UsageError
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import Text, Wire
+from ..models.wire import ListOf, Text, Wire
 from .control import read_member
 
 Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_memory"]
@@ -62,10 +62,10 @@ class RawRecording:
 class _End(Wire):
     """`<mode>.end.json`: the recorder's last word about a mode."""
 
-    loaded: tuple[LoadedModule, ...] = ()
+    loaded: ListOf[LoadedModule] = ()
     conduct: Conduct = Conduct()
-    files: tuple[Text, ...] = ()
-    coverage: tuple[Gap, ...] = ()
+    files: ListOf[Text] = ()
+    coverage: ListOf[Gap] = ()
     exit_code: int | None = None
 
 

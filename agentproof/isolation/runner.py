@@ -28,14 +28,9 @@ from typing import Final, Literal, Protocol
 from ..errors import CannotDoError, RecorderError
 from ..models.manifest import Isolation
 from ..models.trace import Mode
+from ..sdk import DEFAULT, Sdk
 from . import sandbox
-from .control import (
-    ReproductionCopy,
-    copy_reproduction,
-    end_processes,
-    read_reproduction_files,
-    run_directory,
-)
+from .control import copy_reproduction, end_processes, run_directory
 from .levels import Choice
 from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
 from .supervision import LaunchedProcess, Limits, watch
@@ -57,22 +52,17 @@ class PreparedEnvironment(Protocol):
     def pycache_prefix(self) -> Path: ...
 
 
-@dataclass(frozen=True)
-class ReproductionSource:
-    """Where the script is."""
+class Script(Protocol):
+    """The part of a reproduction that a run needs."""
 
-    root: Path
-    entry: str
-    """The script below `root`."""
-    arguments: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    """pytest node ids below `root`; then these are run instead of the entry."""
-    held: tuple[Mapping[str, bytes], bool] | None = None
-    """What `read` gave before: whatever becomes of the files on disk, this is what is run."""
-
-    def read(self) -> tuple[Mapping[str, bytes], bool]:
-        """Its files, and whether others were left out; raises as `read_reproduction_files` does."""
-        return self.held or read_reproduction_files(self.root, self.entry, tests=self.tests)
+    @property
+    def entry(self) -> str: ...
+    @property
+    def files(self) -> Mapping[str, bytes]: ...
+    @property
+    def arguments(self) -> tuple[str, ...]: ...
+    @property
+    def tests(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -82,8 +72,6 @@ class Observation:
     repeats: tuple[dict[Mode, RawRecording], ...]
     isolation: Isolation
     recorder_sha256: str
-    files: Mapping[str, bytes]
-    """The reproduction's directory as the script saw it."""
 
 
 @cache
@@ -105,8 +93,9 @@ def recorder_archive() -> bytes:
 
 def run_recordings(
     environment: PreparedEnvironment,
-    reproduction: ReproductionSource,
+    reproduction: Script,
     *,
+    sdk: Sdk = DEFAULT,
     isolation: Choice,
     limits: Limits | None = None,
     repeats: int = 2,
@@ -122,24 +111,19 @@ def run_recordings(
     nothing to stream, and only the first of `modes` is there.
 
     Raises:
-        UsageError: the script is missing.
         CannotDoError: the isolation cannot be applied, or did not pass its self-test.
         RecorderError: the recorder did not start, or left what it does not write.
     """
     limits = limits or Limits()
     archive = recorder if recorder is not None else recorder_archive()
     with run_directory() as base, sandbox.outside(base) as beyond:
-        files, only_entry = reproduction.read()
-        copied = copy_reproduction(files, base / "root", only_entry=only_entry)
-        if copied.only_entry:
-            what = "the script runs without the files beside it"
-            if reproduction.tests:
-                what = "the tests run with the folders at its top that hold them, and the files beside these"
-            progress(f"{reproduction.root} is too large to be copied: {what}")
+        root = base / "root"
+        copy_reproduction(reproduction.files, root)
         launch = _Launch(
             environment=environment,
             reproduction=reproduction,
-            copied=copied,
+            sdk=sdk,
+            root=root,
             choice=isolation,
             beyond=beyond,
             limits=limits,
@@ -155,7 +139,6 @@ def run_recordings(
             repeats=tuple(launch.read_back()),
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
-            files=copied.files,
         )
 
 
@@ -164,8 +147,9 @@ class _Launch:
     """The processes of one run; leaving the block ends them all."""
 
     environment: PreparedEnvironment
-    reproduction: ReproductionSource
-    copied: ReproductionCopy
+    reproduction: Script
+    sdk: Sdk
+    root: Path
     choice: Choice
     beyond: sandbox.ProbeTargets
     limits: Limits
@@ -179,7 +163,7 @@ class _Launch:
         prefix = self.environment.prefix
         self._python = sandbox.interpreter(prefix)
         self._readable = (
-            self.copied.root,
+            self.root,
             self.environment.python,
             prefix,
             self.environment.site_packages,
@@ -259,14 +243,15 @@ class _Launch:
     def _plan(self, control: Path, modes: tuple[Mode, ...], work: Mapping[Mode, Path]) -> dict[str, object]:
         return {
             "control": str(control),
-            "root": str(self.copied.root),
+            "root": str(self.root),
             "entry": self.reproduction.entry,
             "arguments": list(self.reproduction.arguments),
             "tests": list(self.reproduction.tests),
             "modes": list(modes),
             "work": {mode: str(path) for mode, path in work.items()},
-            "distribution": "openai-agents",
-            "package": "agents",
+            "distribution": self.sdk.distribution,
+            "package": self.sdk.package,
+            "adapter": self.sdk.adapter,
             "site_packages": str(self.environment.site_packages),
             "network": self.choice.level,
         }
@@ -357,7 +342,7 @@ class _Launch:
 
     def _paths(self, launched: LaunchedProcess, mode: Mode) -> dict[str, str]:
         tokens = {
-            self.copied.root: "<script>",
+            self.root: "<script>",
             launched.control: "<control>",
             launched.home / "work" / mode / "tmp": "<tmp>",
             launched.home / "work" / mode: "<work>",
@@ -394,7 +379,6 @@ __all__ = [
     "Limits",
     "Observation",
     "RawRecording",
-    "ReproductionSource",
     "StreamBytes",
     "recorder_archive",
     "run_recordings",

@@ -8,12 +8,13 @@ computes it again and compares.
 
 from typing import Annotated, Literal
 
-from ._core import Limits
+from pydantic import Field
+
 from .events.base import Seq
 from .manifest import Member, Status
 from .trace import Mode
 from .values import Value
-from .wire import Count, Sha256, Text, Wire
+from .wire import Count, ListOf, Sha256, Text, Version, Wire
 
 About = Literal[
     "tool", "output", "run", "end", "input", "decision", "state", "change", "test", "script", "order"
@@ -53,7 +54,7 @@ class RecordingSummary(Wire):
     wheel: Sha256
     python: Text
     verdict: Literal["violated", "holds", "inconclusive"]
-    reasons: tuple[Text, ...] = ()
+    reasons: ListOf[Text] = ()
     ended: Text | None = None
     """For an inconclusive one: how the script ended, where that was not a clean end."""
 
@@ -112,8 +113,8 @@ class Cell(Wire):
     """For `not_recorded`: why, as stated by whoever compared."""
     visible: VisibleDifference | None = None
     """In a row with `good`: how it is not as there; then the claim `as-on` is violated."""
-    claims: tuple[ClaimChange, ...] = ()
-    differences: tuple[TraceDifference, ...] = ()
+    claims: ListOf[ClaimChange] = ()
+    differences: ListOf[TraceDifference] = ()
     """Those that say most, first; of equal ones in the order of the traces."""
     more: Count | None = None
     """How many differences there are beyond those."""
@@ -126,17 +127,17 @@ class Row(Wire):
     title: Text | None = None
     good: Literal[True] | None = None
     """The first cell is where it worked: the others should show what it shows."""
-    cells: Annotated[tuple[Cell, ...], Limits(min_length=1)]
+    cells: Annotated[ListOf[Cell], Field(min_length=1)]
 
 
 class Comparison(Wire):
     """The manifest of a comparison bundle; its SHA-256 is the bundle's id."""
 
     format: Literal["agentproof/comparison"]
-    version: Literal[0]
+    version: Version
     agentproof: Text
-    rows: Annotated[tuple[Row, ...], Limits(min_length=1)]
-    members: tuple[Member, ...]
+    rows: Annotated[ListOf[Row], Field(min_length=1)]
+    members: ListOf[Member]
     """Sorted by path; those under `wheels/` may be absent."""
 
 
@@ -146,7 +147,7 @@ class Matrix(Wire):
     MAX_BYTES = 32 * 2**20
 
     format: Literal["agentproof/matrix"]
-    version: Literal[0]
+    version: Version
     agentproof: Text
-    rows: Annotated[tuple[Row, ...], Limits(min_length=1)]
+    rows: Annotated[ListOf[Row], Field(min_length=1)]
     """Sorted by reproduction and Python; the first cell of each is what its others are compared with."""

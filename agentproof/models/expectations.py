@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ..errors import UsageError
-from .wire import MAX_TEXT, Count, Text, Wire
+from .wire import MAX_TEXT, Count, ListOf, Text, Wire
 
 NAMES: Final = (
     "should",
@@ -45,17 +45,17 @@ class Expectations(Wire):
 
     should: Text | None = None
     """What should happen, in a sentence for people; stated, and judged by nothing."""
-    should_print: tuple[Text, ...] = ()
+    should_print: ListOf[Text] = ()
     """Some line of stdout contains it."""
-    should_not_print: tuple[Text, ...] = ()
+    should_not_print: ListOf[Text] = ()
     """No line of stdout contains it."""
-    should_raise: tuple[Text, ...] = ()
+    should_raise: ListOf[Text] = ()
     """An exception of this class ends the script or one of its runs, caught or not."""
     should_not_raise: Literal[True] | None = None
     """No exception does."""
-    should_run: tuple[ToolExpectation, ...] = ()
-    should_not_run: tuple[Text, ...] = ()
-    should_output: tuple[Text, ...] = ()
+    should_run: ListOf[ToolExpectation] = ()
+    should_not_run: ListOf[Text] = ()
+    should_output: ListOf[Text] = ()
     """The last run's final output contains it."""
 
     @property

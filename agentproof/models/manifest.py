@@ -9,17 +9,18 @@ recorder, conduct, coverage, repeats and agreement of the recordings, the target
 
 from typing import Annotated, Final, Literal
 
-from ._core import Limits
+from pydantic import Field
+
 from .events.base import Label, Seq
 from .expectations import Expectations
 from .trace import Mode
 from .values import Value
-from .wire import Count, MemberPath, Sha256, Text, Wire
+from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire
 
-Date = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
 
-WheelName = Annotated[str, Limits(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+WheelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
 """A wheel's file name (PEP 427)."""
 
 
@@ -50,8 +51,8 @@ class Origin(Wire):
     """Where the target wheel came from, as stated by the recorder."""
 
     kind: Literal["index", "file", "checkout"]
-    commit: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
-    tree: Annotated[str, Limits(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
+    tree: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     dirty: bool | None = None
     revision: Text | None = None
     """How it was asked for: a commit as a branch, say; a release as `latest`. Absent where by its id or
@@ -91,16 +92,16 @@ class Reproduction(Wire):
 
     entry: MemberPath
     """The script; for tests the file of the first one."""
-    arguments: tuple[Text, ...] = ()
-    tests: tuple[Text, ...] = ()
+    arguments: ListOf[Text] = ()
+    tests: ListOf[Text] = ()
     """pytest node ids, relative to the reproduction's root, in the order in which they are run. Absent for a
     script. Their files MUST be among `files`, and there MUST be no arguments."""
-    requires: tuple[Text, ...] = ()
+    requires: ListOf[Text] = ()
     """Requirements beyond the target's and the header's (`--with`), as they were given; stated."""
-    variables: tuple[Text, ...] = ()
+    variables: ListOf[Text] = ()
     """The environment variables that it was given (`--env`), by name, sorted; stated. Values are masked in
     what was recorded, `<env:NAME>`, but for those that were given as public."""
-    files: tuple[MemberPath, ...]
+    files: ListOf[MemberPath]
     """Sorted; contains the entry."""
     title: Text | None = None
     reference: Text | None = None
@@ -132,7 +133,7 @@ class Environment(Wire):
     platform: Platform
     as_of: Date | None = None
     """Distributions uploaded after this day (UTC) were not considered; absent for a given lock."""
-    packages: tuple[Package, ...]
+    packages: ListOf[Package]
     """Sorted by name."""
     installed_files: Count
     """Files in site-packages that were compared with the RECORD of their wheels."""
@@ -165,7 +166,7 @@ class Recording(Wire):
     agreement: Literal["same", "order", "text", "differ", "single"]
     """`order`: only the raw order of unordered events differs. `text`: beside that only what the script
     printed does; `<varies>` stands for it in the trace."""
-    differences: tuple[Text, ...] = ()
+    differences: ListOf[Text] = ()
     """RFC 6901 pointers into the trace, for `text` and `differ`."""
 
 
@@ -189,10 +190,10 @@ class SourceLine(Wire):
 class Conduct(Wire):
     """What the script did to the SDK itself."""
 
-    changed: tuple[Text, ...] = ()
+    changed: ListOf[Text] = ()
     """SDK functions, methods, classes and module globals that were not at the end what the import made."""
-    private_writes: tuple[SourceLine, ...] = ()
-    private_reads: tuple[SourceLine, ...] = ()
+    private_writes: ListOf[SourceLine] = ()
+    private_reads: ListOf[SourceLine] = ()
     allowed: bool = False
     """True with `--allow-sdk-changes`."""
 
@@ -218,12 +219,12 @@ class Finding(Wire):
 
     code: Text
     """Which of the rule's cases this is; a stable word of the claim kind's vocabulary."""
-    events: tuple[EventRef, ...]
+    events: ListOf[EventRef]
     state: Label | None = None
     pointer: Text | None = None
     before: Value | None = None
     after: Value | None = None
-    null: tuple[Literal["before", "after"], ...] = ()
+    null: ListOf[Literal["before", "after"]] = ()
     """Which of the two is JSON's null; one that is neither given nor here is absent."""
     tool: Text | None = None
     call_id: Text | None = None
@@ -247,37 +248,37 @@ class ClaimResult(Wire):
     status: Status
     sites: Count
     """How often the rule had something to judge."""
-    because: tuple[Finding, ...] = ()
+    because: ListOf[Finding] = ()
 
 
 class Judgement(Wire):
     """The verdict and the claims behind it."""
 
     verdict: Literal["violated", "holds", "inconclusive"]
-    reasons: tuple[Text, ...] = ()
+    reasons: ListOf[Text] = ()
     """For `inconclusive`: stable codes, sorted."""
     version: Literal[2] | None = None
     """2 where the verdict is `holds` although no agent ran; absent else."""
-    claims: tuple[ClaimResult, ...]
+    claims: ListOf[ClaimResult]
 
 
 class Manifest(Wire):
     """`manifest.json`. Its SHA-256 is the bundle id."""
 
     format: Literal["agentproof/bundle"]
-    version: Literal[0]
+    version: Version
     target: Target
     reproduction: Reproduction
     environment: Environment
     recorder: Recorder
     isolation: Isolation
-    recordings: tuple[Recording, ...]
-    loaded: tuple[LoadedModule, ...]
+    recordings: ListOf[Recording]
+    loaded: ListOf[LoadedModule]
     conduct: Conduct
-    coverage: tuple[Gap, ...] = ()
+    coverage: ListOf[Gap] = ()
     redactions: Count | None = None
     """How many values `--redact` replaced; absent without it."""
     judgement: Judgement
     evidence_id: Sha256
-    members: tuple[Member, ...]
+    members: ListOf[Member]
     """Every file but this one and the attestations, sorted by path; those under `wheels/` may be absent."""

@@ -9,7 +9,7 @@ from typing import Literal
 from .manifest import Finding
 from .manifest import Status as ClaimStatus
 from .statement import Role
-from .wire import Count, Sha256, Text, Wire
+from .wire import Count, ListOf, Sha256, Text, Wire
 
 CheckName = Literal[
     "members",
@@ -48,7 +48,7 @@ class Signer(Wire):
     key: Text
     """The OpenSSH public key line."""
     fingerprint: Text
-    principals: tuple[Text, ...]
+    principals: ListOf[Text]
     """Whom the reader's trust knows by this key; empty where it is not trusted."""
     detail: Text
 
@@ -72,15 +72,15 @@ class ReportedClaim(Wire):
     version: Count
     mode: Literal["as-written", "streamed", "both"]
     status: ClaimStatus
-    because: tuple[Finding, ...]
+    because: ListOf[Finding]
 
 
 class Verdict(Wire):
     """The verdict as it was recomputed."""
 
     status: Literal["violated", "holds", "inconclusive"]
-    reasons: tuple[Text, ...]
-    claims: tuple[ReportedClaim, ...]
+    reasons: ListOf[Text]
+    claims: ListOf[ReportedClaim]
 
 
 class Difference(Wire):
@@ -102,13 +102,13 @@ class Report(Wire):
     target: ReportedTarget | None
     verdict: Verdict | None
     """Null unless the claims were recomputed."""
-    checks: tuple[CheckResult, ...]
-    signers: tuple[Signer, ...]
-    differences: tuple[Difference, ...]
+    checks: ListOf[CheckResult]
+    signers: ListOf[Signer]
+    differences: ListOf[Difference]
     """For STALE."""
-    stated: tuple[Text, ...]
+    stated: ListOf[Text]
     """What rests on the recorder's word alone."""
-    also: tuple[ReportedClaim, ...]
+    also: ListOf[ReportedClaim]
     """Claims that this tool could judge beyond the recorded ones; they change nothing."""
     hint: Text | None
     """The next step."""

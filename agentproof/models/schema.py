@@ -5,19 +5,17 @@ says less than the checker requires: the one encoding, digests and order are bey
 """
 
 import ast
-import builtins
 import importlib
 import inspect
 import itertools
 import sys
 import textwrap
-import types
-import typing
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any
 
-from ._core import Field, Limits, fields_of, kinds_of
-from .values import Value
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
 from .wire import Wire, encode
 
 Schema = dict[str, Any]  # Any: a JSON Schema
@@ -39,94 +37,38 @@ def schemas() -> dict[str, bytes]:
     found = {"value.schema.json": encode(_VALUE), "state.schema.json": encode(_STATE)}
     for name, (module, model) in FILES.items():
         wire = getattr(importlib.import_module(module), model)
-        found[f"{name}.schema.json"] = encode(_schema(name, wire))
+        found[f"{name}.schema.json"] = schema_of(wire, name=name)
     return found
 
 
-def _schema(name: str, model: type[Wire]) -> Schema:
-    shapes: dict[str, Schema] = {}
-    _define(model, shapes)
-    own = shapes.pop(model.__name__)
-    return {"$schema": DIALECT, "$id": f"{name}.schema.json", "$defs": shapes, **own}
+def schema_of(model: type[Wire], *, name: str) -> bytes:
+    """The schema of one type, which refers to `value.schema.json` beside it."""
+    shape = model.model_json_schema(schema_generator=_Writer)
+    document = {"$schema": DIALECT, "$id": f"{name}.schema.json", **shape}
+    # Pydantic takes any other `$ref` for one of its own definitions; of a whole file both mean the same.
+    return encode(document).replace(b'"$dynamicRef"', b'"$ref"')
 
 
-def _define(model: type[Wire], shapes: dict[str, Schema]) -> None:
-    """Add the shape of a type, and of all that it holds, to `shapes`."""
-    if model.__name__ in shapes:
-        return
-    shape = shapes[model.__name__] = {
-        "title": model.__name__,
-        "type": "object",
-        "additionalProperties": False,
-    }
-    if model.__doc__:
-        shape["description"] = inspect.cleandoc(model.__doc__)
-    fields, docs = fields_of(model), _field_docs(model)
-    if required := [name for name, field in fields.items() if field.is_required]:
-        shape["required"] = required
-    shape["properties"] = {
-        name: _of_field(name, field, shapes) | ({"description": docs[name]} if name in docs else {})
-        for name, field in fields.items()
-    }
+class _Writer(GenerateJsonSchema):
+    """Knows what the encoding demands beyond the types, and what is written below the fields."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
+        """A field with a default is absent or has another value, never null (rule 2 of the encoding)."""
+        if schema["default"] is None and schema["schema"]["type"] == "nullable":
+            return self.generate_inner(schema["schema"]["schema"])
+        return super().default_schema(schema)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        """With the text below each field."""
+        shape = super().model_schema(schema)
+        docs = _field_docs(schema["cls"])
+        for name, field in shape.get("properties", {}).items():
+            if name in docs:
+                field["description"] = docs[name]
+        return shape
 
 
-def _of_field(name: str, field: Field, shapes: dict[str, Schema]) -> Schema:
-    annotation = field.annotation
-    if not field.is_required and types.NoneType in (parts := get_args(annotation)):
-        # A field with a default is absent or has another value; it is never null (rule 2 of the encoding).
-        annotation = parts[0]
-    shape = _of(annotation, shapes)
-    if not field.is_required and field.default is not None:
-        shape["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
-    referred = "$ref" in shape or any("$ref" in part for part in shape.get("anyOf", ()))
-    return shape if referred else {"title": name.title().replace("_", " ").strip(), **shape}
-
-
-_SCALARS = {str: "string", int: "integer", bool: "boolean"}
-
-
-# Any: a type expression.
-def _of(annotation: Any, shapes: dict[str, Schema]) -> Schema:  # noqa: PLR0911  (a table of types)
-    if annotation in _SCALARS:
-        return {"type": _SCALARS[annotation]}
-    if annotation == Value or isinstance(annotation, type):
-        return {"$ref": _reference(annotation, shapes)}
-    arguments = get_args(annotation)
-    match get_origin(annotation), arguments:
-        case (typing.Annotated, [inner, Limits() as limits]):
-            shape = _of(inner, shapes)
-            words = _WORDS[shape["type"]]
-            return shape | {words[name]: limit for name, limit in limits.given().items()}
-        case (typing.Literal, _):
-            one = {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
-            return {"type": _SCALARS[type(arguments[0])], **one}
-        case (typing.Union | types.UnionType, [inner, types.NoneType]):
-            return {"anyOf": [_of(inner, shapes), {"type": "null"}]}
-        case (typing.Union | types.UnionType, _):
-            references = {kind: _reference(each, shapes) for kind, each in kinds_of(arguments).items()}
-            told = {"propertyName": "kind", "mapping": references}
-            return {"discriminator": told, "oneOf": [{"$ref": each} for each in references.values()]}
-        case (builtins.tuple, [inner, builtins.Ellipsis]):
-            return {"type": "array", "items": _of(inner, shapes)}
-    raise TypeError(f"no field is of type {annotation!r}")
-
-
-def _reference(annotation: Any, shapes: dict[str, Schema]) -> str:  # Any: a type expression
-    if annotation == Value:
-        return "value.schema.json"
-    _define(annotation, shapes)
-    return f"#/$defs/{annotation.__name__}"
-
-
-_WORDS = {
-    "string": {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLength"},
-    "integer": {"ge": "minimum", "le": "maximum"},
-    "array": {"min_length": "minItems", "max_length": "maxItems"},
-}
-"""What JSON Schema calls the limits of each type."""
-
-
-def _field_docs(model: type[Wire]) -> dict[str, str]:
+def _field_docs(model: type[Any]) -> dict[str, str]:
     docs: dict[str, str] = {}
     for each in reversed([cls for cls in model.__mro__ if issubclass(cls, Wire) and cls is not Wire]):
         tree = ast.parse(textwrap.dedent(inspect.getsource(each)))

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from ._core import Limits
+from pydantic import Field
+
 from .manifest import Isolation, Manifest, Platform, Python, Recorder
 from .values import Value
-from .wire import Sha256, Text, Wire, encode
+from .wire import ListOf, Sha256, Text, Wire, encode
 
 
 class Uri(StrEnum):
@@ -38,17 +39,17 @@ ROLES: Mapping[str, Role] = {
     Uri.ENDORSED: "endorsed",
 }
 
-Base64 = Annotated[str, Limits(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**18)]
+Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**18)]
 """Standard base64 with padding; the reader also requires the one spelling of its bytes."""
 
-Time = Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
 """A moment in UTC, to the second."""
 
 
 class Signature(Wire):
     """One signature of an envelope."""
 
-    keyid: Annotated[str, Limits(pattern=r"^ssh-ed25519 [A-Za-z0-9+/]+={0,2}$", max_length=100)]
+    keyid: Annotated[str, Field(pattern=r"^ssh-ed25519 [A-Za-z0-9+/]+={0,2}$", max_length=100)]
     """MUST be the signer's OpenSSH public key line without a comment."""
     sig: Base64
 
@@ -58,7 +59,7 @@ class Envelope(Wire):
 
     payload: Base64
     payloadType: Literal["application/vnd.in-toto+json"]
-    signatures: Annotated[tuple[Signature, ...], Limits(min_length=1, max_length=1)]
+    signatures: Annotated[ListOf[Signature], Field(min_length=1, max_length=1)]
 
 
 class Digest(Wire):
@@ -85,11 +86,11 @@ class TestResult(Wire):
     __test__ = False  # pytest: this is no test class
 
     result: Literal["PASSED", "WARNED", "FAILED"]
-    configuration: tuple[Resource, ...]
+    configuration: ListOf[Resource]
     """The lock, the reproduction's files and the recorder."""
-    passedTests: tuple[Text, ...]
-    warnedTests: tuple[Text, ...]
-    failedTests: tuple[Text, ...]
+    passedTests: ListOf[Text]
+    warnedTests: ListOf[Text]
+    failedTests: ListOf[Text]
     """Claim ids by status; `not_observed` ones are the warned."""
     evidence_id: Sha256
 
@@ -106,7 +107,7 @@ class Replay(Wire):
     verifier: Verifier
     timeCreated: Time
     """As the replayer's clock had it; nothing rests on it."""
-    properties: tuple[Literal["AGENTPROOF_SAME_EVIDENCE"], ...]
+    properties: ListOf[Literal["AGENTPROOF_SAME_EVIDENCE"]]
     bundle_id: Sha256
     evidence_id: Sha256
     python: Python
@@ -127,8 +128,8 @@ class Endorsement(Wire):
 class Statement(Wire):
     """An in-toto Statement v1 about a manifest and a target wheel."""
 
-    _type: Literal["https://in-toto.io/Statement/v1"]
-    subject: Annotated[tuple[Resource, ...], Limits(min_length=1)]
+    type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
+    subject: Annotated[ListOf[Resource], Field(min_length=1)]
     predicateType: Text
     predicate: Value
 

@@ -1,7 +1,9 @@
 """A trace: the events of one run of the script in one mode, in one canonical order."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Annotated, Literal, Self
+
+from pydantic import model_validator
 
 from .events import (
     AnyEvent,
@@ -14,7 +16,7 @@ from .events import (
     StateRestored,
     StateSerialised,
 )
-from .wire import Sha256, Wire
+from .wire import ByKind, ListOf, Sha256, Version, Wire
 
 Mode = Literal["as-written", "streamed"]
 
@@ -37,11 +39,12 @@ class Trace(Wire):
     MAX_BYTES = 32 * 2**20
 
     format: Literal["agentproof/trace"]
-    version: Literal[0]
+    version: Version
     mode: Mode
-    events: tuple[AnyEvent, ...]
+    events: ListOf[Annotated[AnyEvent, ByKind(AnyEvent)]]
 
-    def hold(self) -> None:
+    @model_validator(mode="after")
+    def _order(self) -> Self:
         """The events are in one canonical order."""
         for place, event in enumerate(self.events, start=1):
             if event.seq != place:
@@ -54,6 +57,7 @@ class Trace(Wire):
                 raise ValueError(f"event {place} comes after a later one")
             if event.after == (place - 1,):
                 raise ValueError(f"event {place}: `after` is left out where it is the event before")
+        return self
 
     def state_digests(self) -> frozenset[Sha256]:
         """Every state that the events refer to."""

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+from pydantic import AfterValidator, WithJsonSchema
+
 from .wire import MAX_TEXT
 
 MAX_INTEGER = 2**53 - 1
@@ -114,7 +116,7 @@ _SINGLE = {
     "$opaque": _matches(_CLASS),
 }
 
-Value = Annotated[Any, check_value]
+Value = Annotated[Any, AfterValidator(check_value), WithJsonSchema({"$dynamicRef": "value.schema.json"})]
 """A value in the encoding above. Any: a program under observation may hold anything."""
 
 

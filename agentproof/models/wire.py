@@ -12,29 +12,61 @@ Rules:
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import pydantic_core
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
 from ..errors import FormatError
 from ..limits import MAX_KEYS, MAX_LINES
-from ._core import Limits, Model, fields_of, validator_of
 
-Sha256 = Annotated[str, Limits(pattern=r"^[0-9a-f]{64}$", max_length=64)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", max_length=64)]
 """A lowercase hexadecimal SHA-256; `max_length` makes `$` mean the same in every regex dialect."""
 
-Count = Annotated[int, Limits(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """A number of things or bytes, inside the integer range that every JSON reader keeps exact."""
 
 MAX_TEXT = 4096
-Text = Annotated[str, Limits(max_length=MAX_TEXT)]
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
 """A short text of our own or of the SDK's vocabulary (names, codes, versions)."""
 
 _SEGMENT = r"[A-Za-z0-9_+.,=@()~!#%&-](?:[A-Za-z0-9_+.,=@()~!#%& -]*[A-Za-z0-9_+,=@()~!#%&-])?"
 MEMBER_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
-MemberPath = Annotated[str, Limits(pattern=f"^{MEMBER_PATH}$", max_length=240)]
+MemberPath = Annotated[str, Field(pattern=f"^{MEMBER_PATH}$", max_length=240)]
 """A relative path of a member: ASCII, POSIX separators, no segment that ends in a dot or a space."""
+
+
+_Item = TypeVar("_Item")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+ListOf = Annotated[tuple[_Item, ...], Field(strict=False, fail_fast=True)]
+"""A JSON array, held as a tuple. Validation stops at the first wrong item: each error costs a kilobyte."""
+
+
+def exactly(kind: type) -> BeforeValidator:
+    """What goes before a literal that is no text: Python says that False is 0, and that 1.0 is True."""
+
+    def check(value: object) -> object:
+        if type(value) is not kind:
+            raise PydanticCustomError(f"{kind.__name__}_type", f"Input should be of type {kind.__name__}")
+        return value
+
+    return BeforeValidator(check)
+
+
+Version = Annotated[Literal[0], exactly(int)]
+"""The version of every format."""
 
 
 def bounded(text: str) -> str:
@@ -43,11 +75,13 @@ def bounded(text: str) -> str:
 
 
 _SAID: Mapping[str, str] = {"model_type": "Input should be an object", "tuple_type": "Input should be a list"}
-"""In words of JSON, what pydantic-core says in those of Python."""
+"""In words of JSON, what pydantic says in those of Python."""
 
 
-class Wire(Model):
-    """An immutable value with one byte encoding."""
+class Wire(BaseModel):
+    """An immutable value with one byte encoding; its validator is built when the first value comes."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     MAX_BYTES: ClassVar[int] = 8 * 2**20
 
@@ -78,26 +112,20 @@ class Wire(Model):
     def _validated(cls, document: object) -> Self:
         """Of a JSON document that nobody else holds; raises FormatError."""
         try:
-            value: Self = validator_of(cls).validate_python(document)
-        except pydantic_core.ValidationError as error:
+            return cls.model_validate(document)
+        except ValidationError as error:
             raise FormatError(first_problem(error)) from error
-        return value
 
     def to_shape(self) -> dict[str, Any]:  # Any: a JSON document
         """This value as plain dicts and lists."""
-        shape: dict[str, Any] = {}
-        for name, field in fields_of(type(self)).items():
-            value = getattr(self, name)
-            if field.is_required or value != field.default:
-                shape[name] = _plain(value)
-        return shape
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
     def to_bytes(self) -> bytes:
         """The one encoding; its SHA-256 is this value's identity."""
         return encode(self.to_shape())
 
 
-def first_problem(error: pydantic_core.ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """Where a value is wrong first, and what is wrong with it."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "document"
@@ -105,14 +133,45 @@ def first_problem(error: pydantic_core.ValidationError) -> str:
     return f"{where}: {first['ctx']['error'] if ours else _SAID.get(first['type'], first['msg'])}"
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Wire):
-        return value.to_shape()
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+class ByKind:
+    """Annotates a union of models that are told apart by their field `kind`.
+
+    A discriminated union of pydantic's builds the validators of all of them; this one of those that occur.
+    """
+
+    def __init__(self, union: Any) -> None:  # Any: a type expression
+        self._union = union
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(_reader_of(get_args(self._union)))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:  # Any: a JSON Schema
+        told: Any = Annotated[self._union, Field(discriminator="kind")]
+        return handler(TypeAdapter(told).core_schema)
+
+
+def kinds_of(models: Iterable[type[_Model]]) -> Mapping[str, type[_Model]]:
+    """Models by their kind."""
+    return {get_args(each.model_fields["kind"].annotation)[0]: each for each in models}
+
+
+def _reader_of(models: tuple[type[Wire], ...]) -> Callable[[object], Wire]:
+    by_kind = kinds_of(models)
+
+    def read(value: object) -> Wire:
+        if isinstance(value, models):
+            return value
+        kind = value.get("kind") if isinstance(value, dict) else None
+        model = by_kind.get(kind) if isinstance(kind, str) else None
+        if model is None:
+            raise PydanticCustomError("unknown_kind", "no event of a known kind")
+        return model.model_validate(value)
+
+    return read
 
 
 def encode(document: object) -> bytes:
@@ -262,35 +321,13 @@ def _are_sorted_without_floats(parts: Iterable[Any]) -> bool:  # Any: JSON docum
     return True
 
 
-_known: dict[type[Wire], tuple[Mapping[str, Any], tuple[str, ...]]] = {}  # Any: defaults of any type
-
-
-def _defaults(cls: type[Wire]) -> tuple[Mapping[str, Any], tuple[str, ...]]:  # Any: defaults of any type
-    """The defaults of a type's fields, and the fields that hold wire types which have defaults below them."""
-    if cls not in _known:
-        fields = fields_of(cls)
-        own = {name: field.default for name, field in fields.items() if not field.is_required}
-        holding = tuple(name for name, field in fields.items() if _holds_defaults(field.annotation, cls))
-        _known[cls] = own, holding
-    return _known[cls]
-
-
-def _holds_defaults(annotation: Any, cls: type[Wire]) -> bool:  # Any: a type expression
-    if isinstance(annotation, type) and issubclass(annotation, Wire):
-        return annotation is cls or any(_defaults(annotation))
-    return any(_holds_defaults(each, cls) for each in get_args(annotation))
-
-
 def _written_default(value: Wire) -> str | None:
     """The name of a field somewhere in `value` that was given although it has its default."""
-    own, inner = _defaults(type(value))
-    held = value.__dict__
-    for name in value.fields_given() & own.keys():
-        if held[name] == own[name]:
+    fields, given = type(value).model_fields, value.model_fields_set
+    for name, part in value.__dict__.items():
+        if name in given and part == fields[name].default:
             return name
-    for name in inner:
-        part = held[name]
         for each in part if type(part) is tuple else (part,):
-            if each is not None and (found := _written_default(each)) is not None:
+            if isinstance(each, Wire) and (found := _written_default(each)) is not None:
                 return f"{name}.{found}"
     return None

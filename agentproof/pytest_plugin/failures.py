@@ -22,10 +22,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..compare.targets import DISTRIBUTION
+from ..sdk import DEFAULT
 
 if TYPE_CHECKING:
-    from ..record.recording import Progress, SignedRecording
+    from ..bundle.store import Bundle
     from ..trust import signing
 
 OWN = "agentproof-bundles"
@@ -45,9 +45,7 @@ class Outcome:
     """For people."""
 
 
-def record_failures(
-    tests: Iterable[str], *, root: Path, directory: Path, target: str, story: Progress
-) -> Iterator[Outcome]:
+def record_failures(tests: Iterable[str], *, root: Path, directory: Path, target: str) -> Iterator[Outcome]:
     """Record each of `tests` (node ids below `root`) and write it to `directory`.
 
     Raises:
@@ -59,12 +57,10 @@ def record_failures(
     used: set[str] = set()
     for test in tests:
         name = _file_name(test, used)
-        yield _record_one(test, root=root, archive=directory / name, target=target, key=key, story=story)
+        yield _record_one(test, root=root, archive=directory / name, target=target, key=key)
 
 
-def _record_one(
-    test: str, *, root: Path, archive: Path, target: str, key: signing.PrivateKey, story: Progress
-) -> Outcome:
+def _record_one(test: str, *, root: Path, archive: Path, target: str, key: signing.PrivateKey) -> Outcome:
     from ..errors import AgentproofError
     from .shared import told
 
@@ -72,36 +68,31 @@ def _record_one(
         # The session may turn warnings into errors; those of a recording are not its own.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            recorded = _record(test, root=root, archive=archive, target=target, key=key, story=story)
+            recorded = _record(test, root=root, archive=archive, target=target, key=key)
     except AgentproofError as error:
         hint = (f"next: {error.hint}",) if error.hint else ()
         return Outcome(test, None, (f"could not be recorded: {error.message}", *hint))
-    return Outcome(test, archive, tuple(told(recorded.bundle)) or ("it did not fail in the recording",))
+    return Outcome(test, archive, tuple(told(recorded)) or ("it did not fail in the recording",))
 
 
-def _record(
-    test: str, *, root: Path, archive: Path, target: str, key: signing.PrivateKey, story: Progress
-) -> SignedRecording:
-    from ..compare.targets import parse_target, request_for
-    from ..record.recording import Request, check_request, record, write
-    from ..record.selection import parse_named
+def _record(test: str, *, root: Path, archive: Path, target: str, key: signing.PrivateKey) -> Bundle:
+    from ..record.conditions import Conditions
+    from ..record.progress import Silent
+    from ..record.recording import check_request, record, write
+    from ..record.reproduction import read_reproduction
+    from ..record.selection import select
+    from ..record.target import parse_target
     from .shared import installed_version
 
-    named = parse_named(str(root / test))
-    base = Request(
-        script=named.script,
-        root=named.root,
-        tests=named.tests,
-        like=sys.executable,
-        extra=needed(named.script, named.root or root),
-    )
+    reproduction = read_reproduction(select(str(root / test)))
+    needs = needed(reproduction.script, reproduction.directory or root)
+    conditions = Conditions(like=sys.executable, requires=needs)
     archive.parent.mkdir(parents=True, exist_ok=True)
-    check_request(base, output=archive)
     chosen = parse_target(installed_version() if target == "installed" else target)
-    with request_for(base, chosen, story) as request:
-        recorded = record(request, key=key, story=story)
-    write(recorded, request, output=archive, replace=True)
-    return recorded
+    check_request(reproduction, chosen, conditions, output=archive)
+    bundle = record(reproduction, chosen, conditions, key=key, progress=Silent())
+    write(bundle, reproduction, output=archive, replace=True)
+    return bundle
 
 
 def _file_name(test: str, used: set[str]) -> str:
@@ -125,7 +116,9 @@ def needed(script: Path, root: Path) -> tuple[str, ...]:
     names = {"pytest", *_plugins()}
     for module in _imported(script, root):
         names |= set(by_module.get(module, ()))
-    return tuple(sorted(name for name in names if name not in (DISTRIBUTION, OWN) and _is_released(name)))
+    return tuple(
+        sorted(name for name in names if name not in (DEFAULT.distribution, OWN) and _is_released(name))
+    )
 
 
 def _plugins() -> Iterator[str]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ..bundle.store import Bundle
+    from ..compare.subjects import Subject
 
 _HEAD = b'"format": "agentproof/bundle"'
 _MAX_MANIFEST = 4 * 2**20
@@ -67,8 +67,8 @@ def _check_target(target: str | None) -> None:
     """Once for the session, and not as a failure of every bundle."""
     if target is None or target == "installed":
         return
-    from ..compare.targets import parse_target
     from ..errors import UsageError
+    from ..record.target import parse_target
 
     try:
         parse_target(target)
@@ -111,7 +111,6 @@ class _File(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         from ..compare.subjects import find_subjects
         from ..errors import AgentproofError
-        from ..models.manifest import Manifest
         from ..render.groups import reproduction_key
 
         bundle = self.path.parent if self.path.name == "manifest.json" else self.path
@@ -122,7 +121,7 @@ class _File(pytest.File):
         if subject.bundle is None:
             raise self.CollectError(f"{bundle}: no bundle")
         seen = self.config.stash.setdefault(_SEEN, set())
-        script = reproduction_key(Manifest.from_bytes(subject.bundle.manifest))
+        script = reproduction_key(subject.bundle.document)
         if script not in seen:
             seen.add(script)
             yield _Item.from_parent(self, name=subject.name, subject=subject)
@@ -210,7 +209,7 @@ class _Failures:
         chosen, left = tests[: failures.MAX_FAILURES], tests[failures.MAX_FAILURES :]
         try:
             for outcome in failures.record_failures(
-                chosen, root=self._config.rootpath, directory=self._directory, target=target, story=_Silence()
+                chosen, root=self._config.rootpath, directory=self._directory, target=target
             ):
                 terminal.write_line(outcome.test)
                 for line in outcome.lines:
@@ -223,34 +222,21 @@ class _Failures:
             terminal.write_line(f"{test}\n  not recorded: only {failures.MAX_FAILURES} are, the rest by name")
 
 
-class _Silence:
-    """Nobody listens to the steps of a recording."""
-
-    def working(self, text: str) -> None:
-        """A step has begun."""
-
-    def done(self, label: str, text: str) -> None:
-        """A step is done."""
-
-
-def record_on(subject: Any, target: str) -> Bundle:  # Any: a _subjects.Subject, imported late
+def record_on(subject: Subject, target: str) -> Bundle:
     """The reproduction recorded on the target; signed by a key that is thrown away, for nobody keeps it.
 
     Raises:
         AgentproofError: it could not be recorded.
     """
-    from ..compare import comparison
-    from ..compare.targets import parse_target, request_for
+    from ..record.conditions import Conditions
+    from ..record.progress import Silent
     from ..record.recording import record
+    from ..record.target import parse_target
     from ..trust import signing
     from .shared import installed_version
 
-    story = _Silence()
-    key = signing.generate_key()
-    recorder = comparison.Recorder(comparison.Options(), key=key, story=story)
-    version = installed_version() if target == "installed" else target
-    with recorder.request_of(subject) as asked:
-        # "As installed" are the versions of everything, on this very interpreter.
-        base = replace(asked, like=sys.executable, python=None) if target == "installed" else asked
-        with request_for(base, parse_target(version), story) as request:
-            return record(request, key=key, story=story).bundle
+    installed = target == "installed"
+    # "As installed" are the versions of everything, on this very interpreter.
+    conditions = Conditions(like=sys.executable) if installed else Conditions(python=subject.python)
+    version = parse_target(installed_version() if installed else target)
+    return record(subject.reproduction, version, conditions, key=signing.generate_key(), progress=Silent())

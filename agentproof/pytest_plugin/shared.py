@@ -17,16 +17,16 @@ def installed_version() -> str:
     Raises:
         CannotDoError: there is none, or it is not one of the index.
     """
-    from ..compare.targets import DISTRIBUTION
     from ..errors import CannotDoError
+    from ..sdk import DEFAULT
 
     try:
-        found = metadata.distribution(DISTRIBUTION)
+        found = metadata.distribution(DEFAULT.distribution)
     except metadata.PackageNotFoundError as error:
-        raise CannotDoError(f"{DISTRIBUTION} is not installed here", hint="name a target") from error
+        raise CannotDoError(f"{DEFAULT.distribution} is not installed here", hint="name a target") from error
     if found.read_text("direct_url.json") is not None:
         raise CannotDoError(
-            f"{DISTRIBUTION} here is not from an index",
+            f"{DEFAULT.distribution} here is not from an index",
             hint="--agentproof-target WHEEL, or DIR of its checkout",
         )
     return found.version
@@ -35,9 +35,9 @@ def installed_version() -> str:
 def told(bundle: Bundle) -> Iterator[str]:
     """What a recording shows, in the words of a failing test; nothing where the verdict holds."""
     from ..claims.judge import explain_reason
-    from ..models.manifest import Manifest, name_of_build
+    from ..models.manifest import name_of_build
 
-    manifest = Manifest.from_bytes(bundle.manifest)
+    manifest = bundle.document
     judgement, target = manifest.judgement, manifest.target
     if judgement.verdict == "holds":
         return

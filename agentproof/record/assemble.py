@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pydantic_core
@@ -14,14 +13,14 @@ from ..bundle.store import Bundle
 from ..claims import judge, read_claims
 from ..environment.locking import Lock
 from ..errors import RecorderError, UsageError
-from ..isolation.runner import RawRecording
+from ..isolation.readback import RawRecording
+from ..isolation.runner import Observation
 from ..models import manifest, pylock
-from ..models.expectations import NOTHING, Expectations
-from ..models.header import Header
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
 from .canonical import Canonical, agreement, canonicalise, generated_ids, settle_printed
+from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
 from .variables import Variables
 
@@ -34,59 +33,39 @@ AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "text", "differ"
 """From best to worst."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """All that a recording was made from."""
+def assemble(
+    lock: Lock,
+    reproduction: Reproduction,
+    observation: Observation,
+    *,
+    wheel: bytes,
+    installed_files: int,
+    allow_sdk_changes: bool = False,
+    redact: SecretPatterns | None = None,
+    variables: Variables | None = None,
+    varied: list[tuple[str, str]] | None = None,
+) -> Bundle:
+    """Canonicalise, compare, judge and lay out the unsigned bundle of these recordings.
 
-    lock: Lock
-    installed_files: int
-    isolation: manifest.Isolation
-    recorder_sha256: Sha256
-    entry: str
-    arguments: tuple[str, ...]
-    files: Mapping[str, bytes]
-    """Every file of the reproduction that may become a member, by its path below the root."""
-    header: Header
-    wheel: bytes
-    tests: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    """Requirements that were given beyond the header's."""
-    allow_sdk_changes: bool = False
-    redact: SecretPatterns | None = None
-    """What to take out of the recording; None: nothing."""
-    expectations: Expectations = NOTHING
-    """The header's, and those that were given beside it."""
-    variables: Variables = field(default_factory=Variables)
-    """What the script was given."""
-
-
-@dataclass(frozen=True)
-class UnsignedBundle:
-    """An unsigned bundle with its manifest."""
-
-    manifest: manifest.Manifest
-    bundle: Bundle
-    varied: tuple[tuple[str, str], ...] = ()
-    """Lines that the script printed otherwise in the first repeat and in another one: both, as printed."""
-
-
-def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> UnsignedBundle:
-    """Canonicalise, compare, judge and lay out the bundle of these recordings.
+    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given. Lines
+    that it printed otherwise in the first repeat and in another one are added to `varied`.
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
         UsageError: a file of the reproduction has a name that a bundle keeps for itself.
     """
+    repeats = observation.repeats
     redactors: list[Redactor] = []
+    given = variables or Variables()
+    different: list[tuple[str, str]] = [] if varied is None else varied
     modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
-    varied: list[tuple[str, str]] = []
     canonical = {
         mode: _canonical(
             mode,
             [repeat[mode] for repeat in repeats if mode in repeat],
-            recipe,
+            [_redactor(redact, given) for repeat in repeats if mode in repeat],
             redactors,
-            varied,
+            different,
             missing=any(mode not in repeat for repeat in repeats),
         )
         for mode in modes
@@ -95,17 +74,17 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     for each, _ in canonical.values():
         states.update(each.states)
     raw = [recording for repeat in repeats for recording in repeat.values()]
-    reproduction = _reproduction(recipe, raw)
+    recorded = _reproduction(reproduction, raw, given)
     environment = manifest.Environment(
-        python=manifest.Python(implementation="cpython", version=recipe.lock.python.version),
-        platform=recipe.lock.python.platform,
-        as_of=recipe.lock.as_of,
-        packages=recipe.lock.packages,
-        installed_files=recipe.installed_files,
+        python=manifest.Python(implementation="cpython", version=lock.python.version),
+        platform=lock.python.platform,
+        as_of=lock.as_of,
+        packages=lock.packages,
+        installed_files=installed_files,
     )
-    members: dict[str, bytes] = {path: recipe.files[path] for path in reproduction.files}
+    members: dict[str, bytes] = {path: reproduction.files[path] for path in recorded.files}
     members["pylock.toml"] = pylock.render(environment)
-    members[f"wheels/{recipe.lock.target.wheel}"] = recipe.wheel
+    members[f"wheels/{lock.target.wheel}"] = wheel
     for mode, (each, _) in canonical.items():
         members[f"traces/{mode}.json"] = each.trace.to_bytes()
     for digest, content in states.items():
@@ -114,7 +93,7 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     traces = {mode: each.trace for mode, (each, _) in canonical.items()}
     recordings = tuple(recording for _, recording in canonical.values())
     coverage = _coverage(raw)
-    conduct = _conduct(raw, allowed=recipe.allow_sdk_changes)
+    conduct = _conduct(raw, allowed=allow_sdk_changes)
 
     def state(digest: Sha256) -> Any:  # Any: a state's JSON
         return pydantic_core.from_json(states[digest])
@@ -122,48 +101,50 @@ def assemble(recipe: Recipe, repeats: Sequence[Mapping[Mode, RawRecording]]) -> 
     document = manifest.Manifest(
         format="agentproof/bundle",
         version=0,
-        target=recipe.lock.target,
-        reproduction=reproduction,
+        target=lock.target,
+        reproduction=recorded,
         environment=environment,
-        recorder=manifest.Recorder(agentproof=__version__, sha256=recipe.recorder_sha256),
-        isolation=recipe.isolation,
+        recorder=manifest.Recorder(agentproof=__version__, sha256=observation.recorder_sha256),
+        isolation=observation.isolation,
         recordings=recordings,
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
-        redactions=sum(redactor.count for redactor in redactors) or (None if recipe.redact is None else 0),
+        redactions=sum(redactor.count for redactor in redactors) or (None if redact is None else 0),
         judgement=judge.judge(
             traces=traces,
             state=state,
             recordings=recordings,
             conduct=conduct,
-            isolation=recipe.isolation,
+            isolation=observation.isolation,
             coverage=coverage,
             authored=read_claims(
-                recipe.header.claims, modes=traces, path=recipe.entry, expectations=recipe.expectations
+                reproduction.header.claims,
+                modes=traces,
+                path=reproduction.entry,
+                expectations=reproduction.expectations,
             ),
         ),
         evidence_id=evidence_id(
-            target_sha256=recipe.lock.target.sha256,
-            reproduction={path: _sha256(members[path]) for path in reproduction.files},
-            tests=reproduction.tests,
+            target_sha256=lock.target.sha256,
+            reproduction={path: _sha256(members[path]) for path in recorded.files},
+            tests=recorded.tests,
             traces=traces.values(),
             state=state,
-            expectations=recipe.expectations,
+            expectations=reproduction.expectations,
         ),
         members=tuple(
             manifest.Member(path=path, sha256=_sha256(content), size=len(content))
             for path, content in sorted(members.items())
         ),
     )
-    bundle = Bundle(manifest=document.to_bytes(), members=members, attestations={})
-    return UnsignedBundle(document, bundle, tuple(dict.fromkeys(varied)))
+    return Bundle(manifest=document.to_bytes(), members=members)
 
 
 def _canonical(
     mode: Mode,
     raw: Sequence[RawRecording],
-    recipe: Recipe,
+    own: Sequence[Redactor | None],
     redactors: list[Redactor],
     varied: list[tuple[str, str]],
     *,
@@ -174,8 +155,6 @@ def _canonical(
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
-    redacts = recipe.redact is not None or bool(recipe.variables.masked)
-    own = [_redactor(recipe) if redacts else None for _ in raw]
     ids = [generated_ids(each.events, each.stdout, each.stderr, paths=each.paths) for each in raw]
     shared = frozenset.intersection(*ids) if len(ids) > 1 else frozenset()
     all_of_them = [
@@ -211,9 +190,11 @@ def _canonical(
     )
 
 
-def _redactor(recipe: Recipe) -> Redactor:
-    wanted = recipe.redact or SecretPatterns({})
-    return Redactor(wanted, variables=recipe.variables.masked, shapes=recipe.redact is not None)
+def _redactor(redact: SecretPatterns | None, variables: Variables) -> Redactor | None:
+    """What takes secrets, and the values of variables, out of one repeat; None where nothing is to go."""
+    if redact is None and not variables.masked:
+        return None
+    return Redactor(redact or SecretPatterns({}), variables=variables.masked, shapes=redact is not None)
 
 
 def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
@@ -225,27 +206,29 @@ def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     return {"kind": "script.ended", "outcome": raw.outcome}
 
 
-def _reproduction(recipe: Recipe, raw: Iterable[RawRecording]) -> manifest.Reproduction:
-    named = (test.partition("::")[0] for test in recipe.tests)
-    files = {recipe.entry, *named}.union(*(recording.files for recording in raw))
+def _reproduction(
+    reproduction: Reproduction, raw: Iterable[RawRecording], variables: Variables
+) -> manifest.Reproduction:
+    named = (test.partition("::")[0] for test in reproduction.tests)
+    files = {reproduction.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
         if path.split("/")[0] in RESERVED:
             raise UsageError(
                 f"the reproduction uses {path}, a name that a bundle keeps for itself",
                 hint=f"rename it; kept are {', '.join(RESERVED)}",
             )
-        if path not in recipe.files:
+        if path not in reproduction.files:
             raise RecorderError(f"the recorder saw the script open {path}, which is not in its directory")
     return manifest.Reproduction(
-        entry=recipe.entry,
-        arguments=recipe.arguments,
-        tests=recipe.tests,
-        requires=tuple(map(_portable, recipe.requires)),
-        variables=recipe.variables.names,
+        entry=reproduction.entry,
+        arguments=reproduction.arguments,
+        tests=reproduction.tests,
+        requires=tuple(map(_portable, reproduction.requires)),
+        variables=variables.names,
         files=tuple(sorted(files)),
-        title=recipe.header.title,
-        reference=recipe.header.reference,
-        expectations=recipe.expectations or None,
+        title=reproduction.header.title,
+        reference=reproduction.header.reference,
+        expectations=reproduction.expectations or None,
     )
 
 

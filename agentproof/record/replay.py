@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,34 +34,18 @@ from ..check.bundle import CheckedBundle
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
-from ..isolation import runner
-from ..limits import MAX_STATE_BYTES
 from ..models import pylock
 from ..models.comparison import TraceDifference
-from ..models.expectations import NOTHING
 from ..models.manifest import Manifest, name_of_build
 from ..models.statement import build_replayed_statement
-from ..models.trace import Mode, Trace
-from ..models.wire import decode
 from ..system import temporary
 from ..system.files import write_atomic
 from ..trust import signing
-from .assemble import UnsignedBundle
-from .observe import Conditions, Progress, observe, read_reproduction
-from .variables import Variables, check_given
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to replay. Without `python`, one of the bundle's own minor version, else the usual one."""
-
-    python: str | None = None
-    offline: bool = False
-    require_isolation: str | None = None
-    repeats: int = 2
-    variables: Variables = field(default_factory=Variables)
-    """Environment variables that the script is given."""
-    limits: runner.Limits = field(default_factory=runner.Limits)
+from .conditions import Conditions
+from .observe import observe
+from .progress import Progress
+from .reproduction import reproduction_in
+from .variables import check_given
 
 
 @dataclass(frozen=True)
@@ -69,8 +53,7 @@ class ReplayResult:
     """What a replay came to."""
 
     bundle: Bundle
-    recorded: Manifest
-    seen: UnsignedBundle
+    seen: Bundle
     """What was seen here, unsigned."""
     environment: tuple[str, ...]
     """How the environment differs from the recorded one, in sentences; empty: the same wheels and Python."""
@@ -79,11 +62,14 @@ class ReplayResult:
     @property
     def is_same(self) -> bool:
         """Whether the same evidence was seen."""
-        return self.seen.manifest.evidence_id == self.recorded.evidence_id
+        return self.seen.document.evidence_id == self.bundle.document.evidence_id
 
 
-def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> ReplayResult:
+def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress) -> ReplayResult:
     """Run the reproduction of a checked bundle again and compare.
+
+    Of the conditions those count that say where and how it runs; what is in the environment, and whether
+    changes to the SDK are allowed, is the bundle's own.
 
     Raises:
         BundleError: the bundle is not sound.
@@ -99,41 +85,28 @@ def replay(checked: CheckedBundle, *, options: Options, story: Progress) -> Repl
             f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
-    check_given(options.variables, recorded.reproduction.variables)
-    with temporary.directory("replay") as root:
-        script = lay_out(bundle, recorded, root / "root")
-        reproduction = read_reproduction(
-            script,
-            recorded.reproduction.arguments,
-            root=root / "root",
-            tests=recorded.reproduction.tests,
-            extra=recorded.reproduction.requires,
-            expectations=recorded.reproduction.expectations or NOTHING,
+    reproduction = reproduction_in(bundle).expecting(conditions.expectations)
+    check_given(conditions.variables, reproduction.variables)
+    interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
+    with temporary.directory("replay") as scratch:
+        lock = _lock_again(
+            bundle, recorded, interpreter, scratch, offline=conditions.offline, progress=progress
         )
-        interpreter = _interpreter(recorded, options.python, reproduction.requires)
-        lock = _lock_again(bundle, recorded, interpreter, root, offline=options.offline, story=story)
-        story.done("target", _target_line(recorded, lock))
-        differences = tuple(environment_differences(recorded, lock))
-        story.done("locked", _locked_line(lock, differences))
-        seen = observe(
-            lock,
-            reproduction,
-            store=wheel_store.default_store(),
-            conditions=Conditions(
-                require_isolation=options.require_isolation,
-                allow_sdk_changes=recorded.conduct.allowed,
-                repeats=options.repeats,
-                limits=options.limits,
-                variables=options.variables,
-            ),
-            story=story,
-        )
+    progress.done("target", _target_line(recorded, lock))
+    differences = tuple(environment_differences(recorded, lock))
+    progress.done("locked", _locked_line(lock, differences))
+    seen = observe(
+        lock,
+        reproduction,
+        store=wheel_store.default_store(),
+        conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
+        progress=progress,
+    )
     return ReplayResult(
         bundle=bundle,
-        recorded=recorded,
         seen=seen,
         environment=differences,
-        differences=tuple(_differences(bundle, recorded, seen)),
+        differences=tuple(_differences(bundle, seen)),
     )
 
 
@@ -143,14 +116,14 @@ def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | No
     Raises:
         CannotDoError: other evidence was seen, or the repeats differed: there is nothing to attest.
     """
-    seen = replayed.seen.manifest
+    seen = replayed.seen.document
     if not replayed.is_same:
         raise CannotDoError("other evidence was seen, so the replay attests nothing")
     if any(recording.agreement == "differ" for recording in seen.recordings):
         raise CannotDoError("the repeats of the replay differ, so it attests nothing")
     moment = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     statement = build_replayed_statement(
-        replayed.recorded,
+        replayed.bundle.document,
         bundle_id=bundle_id(replayed.bundle),
         time=moment,
         python=seen.environment.python,
@@ -183,20 +156,11 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
 
 
 def _with_wheel(bundle: Bundle) -> Bundle:
-    target = Manifest.from_bytes(bundle.manifest).target
+    target = bundle.document.target
     wheel = bundle.wheel(target.wheel)
     if wheel is None:
         return bundle
     return replace(bundle, members={**bundle.members, WHEELS + target.wheel: wheel})
-
-
-def lay_out(bundle: Bundle, manifest: Manifest, root: Path) -> Path:
-    """Write the reproduction's files below `root`; returns the script."""
-    for path in manifest.reproduction.files:
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(bundle.members[path])
-    return root / manifest.reproduction.entry
 
 
 def _interpreter(recorded: Manifest, request: str | None, requires: SpecifierSet) -> interpreters.Interpreter:
@@ -218,7 +182,7 @@ def _lock_again(
     scratch: Path,
     *,
     offline: bool,
-    story: Progress,
+    progress: Progress,
 ) -> locking.Lock:
     """The recorded environment for this interpreter, by rule 2."""
     target, store = recorded.target, wheel_store.default_store()
@@ -247,7 +211,7 @@ def _lock_again(
             as_of=None if fits else recorded.environment.as_of or dates.NOW,
             offline=offline,
             store=store,
-            progress=story.working,
+            progress=progress.working,
         )
 
     try:
@@ -255,7 +219,7 @@ def _lock_again(
     except (CannotDoError, UsageError) as error:
         if given is not None or attached is None:
             raise
-        story.done("index", f"{error.message}; trying the attached wheel")
+        progress.done("index", f"{error.message}; trying the attached wheel")
         return locked(_write_wheel(attached, recorded, scratch / "attached"))
 
 
@@ -319,23 +283,6 @@ def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:
     return f"{len(lock.packages)} wheels for CPython {lock.python.version}: {same}"
 
 
-def _differences(bundle: Bundle, recorded: Manifest, seen: UnsignedBundle) -> Iterator[TraceDifference]:
-    mine, theirs = traces_of(bundle, recorded), traces_of(seen.bundle, seen.manifest)
-    for mode in mine:
-        if mode in theirs:
-            yield from compare_traces(
-                mine[mode],
-                lambda digest: state_of(bundle, digest),
-                theirs[mode],
-                lambda digest: state_of(seen.bundle, digest),
-            )
-
-
-def traces_of(bundle: Bundle, manifest: Manifest) -> dict[Mode, Trace]:
-    """The traces of a bundle that was checked, or made here."""
-    return {each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings}
-
-
-def state_of(bundle: Bundle, digest: str) -> object:
-    """A state of a bundle that was checked, or made here."""
-    return decode(bundle.members[f"states/{digest}.json"], limit=MAX_STATE_BYTES)
+def _differences(bundle: Bundle, seen: Bundle) -> Iterator[TraceDifference]:
+    for mode in bundle.traces.keys() & seen.traces.keys():
+        yield from compare_traces(bundle.traces[mode], bundle.state, seen.traces[mode], seen.state)

@@ -32,8 +32,8 @@ _MAX_CONFIGURATION: Final = 2**20
 
 
 @dataclass(frozen=True)
-class Named:
-    """A reproduction on disk."""
+class Selection:
+    """A reproduction on disk, as it was named; nothing of it is read yet."""
 
     script: Path
     """The entry; for tests the file of the first one."""
@@ -44,7 +44,7 @@ class Named:
     """Node ids below `root`, each once."""
 
 
-def parse_named(first: str, rest: Sequence[str] = (), *, entry: str | None = None) -> Named:
+def select(first: str, rest: Sequence[str] = (), *, entry: str | None = None) -> Selection:
     """Understand `FIRST REST…`; `entry` is what is to be run in the directory `first`.
 
     Raises:
@@ -61,7 +61,7 @@ def parse_named(first: str, rest: Sequence[str] = (), *, entry: str | None = Non
         return _in_directory(place, _obvious_entry(place), rest)
     if not place.exists():
         raise UsageError(f"{first}: no such file", hint="`agentproof record SCRIPT`")
-    return Named(script=place, arguments=tuple(rest))
+    return Selection(script=place, arguments=tuple(rest))
 
 
 def is_test(text: str) -> bool:
@@ -69,14 +69,14 @@ def is_test(text: str) -> bool:
     return "::" in text.partition("[")[0] or _is_test_file(Path(text))
 
 
-def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Named:
+def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Selection:
     if is_test(entry) or _is_test_file(directory / entry):
         return _tests([entry, *rest], base=directory, root=_absolute(directory))
     script = directory / entry
     if not script.is_file():
         raise UsageError(f"--entry {entry}: no such file in {directory}")
     _below(_absolute(script), _absolute(directory), entry)
-    return Named(script=_absolute(script), root=_absolute(directory), arguments=tuple(rest))
+    return Selection(script=_absolute(script), root=_absolute(directory), arguments=tuple(rest))
 
 
 def _obvious_entry(directory: Path) -> str:
@@ -97,7 +97,7 @@ def _obvious_entry(directory: Path) -> str:
 # Tests
 
 
-def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Named:
+def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Selection:
     """Tests as they were named, relative to `base`."""
     found: list[tuple[Path, str]] = []
     for text in named:
@@ -115,7 +115,7 @@ def _tests(named: Sequence[str], *, base: Path, root: Path | None) -> Named:
         found.append((_absolute(path), f"{colons}{name}"))
     top = root if root is not None else find_root([path for path, _ in found])
     ids = [f"{_below(path, top, str(path))}{name}" for path, name in found]
-    return Named(script=found[0][0], root=top, tests=tuple(dict.fromkeys(ids)))
+    return Selection(script=found[0][0], root=top, tests=tuple(dict.fromkeys(ids)))
 
 
 def _split(text: str) -> tuple[str, str, str]:
@@ -232,4 +232,4 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-__all__ = ["ENTRIES", "Named", "find_root", "is_test", "parse_named"]
+__all__ = ["ENTRIES", "Selection", "find_root", "is_test", "select"]

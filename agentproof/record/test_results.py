@@ -5,7 +5,6 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from ..errors import AgentproofError, CannotDoError, UsageError
@@ -18,8 +17,8 @@ _ORDER: Final = ("passed", "failed", "error", "xfailed", "xpassed", "skipped", "
 
 def refusal(
     events: Iterable[Mapping[str, Any]],  # Any: JSON as the recorder wrote it
+    files: Mapping[str, bytes],
     *,
-    root: Path,
     tests: Sequence[str],
 ) -> AgentproofError | None:
     """The error for a recording in which no test could begin, for a reason that is none of the SDK's."""
@@ -32,7 +31,7 @@ def refusal(
         case "not_found":
             # pytest leaves out what is in brackets.
             name = tests[0] if len(tests) == 1 else detail.partition("\n")[0].removeprefix("not found: ")
-            return UsageError(f"{name}: pytest knows no such test", hint=_like(root, tests))
+            return UsageError(f"{name}: pytest knows no such test", hint=_like(files, tests))
         case "none":
             return UsageError(
                 f"{named}: pytest found no test there",
@@ -59,11 +58,11 @@ def _complaint(detail: str) -> str:
     return "; ".join(line for line in lines if line and not line.startswith("rootdir:"))
 
 
-def _like(root: Path, tests: Sequence[str]) -> str | None:
+def _like(files: Mapping[str, bytes], tests: Sequence[str]) -> str | None:
     """The tests that the files hold, those first whose names are like the ones that were asked for."""
     held: list[str] = []
     for file in dict.fromkeys(test.partition("::")[0] for test in tests):
-        held += [f"{file}::{name}" for name in _defined(root / file)]
+        held += [f"{file}::{name}" for name in _defined(files.get(file, b""))]
     wanted = [test.partition("[")[0] for test in tests]
     names = [name.rpartition("::")[2] for name in held]
     like = {
@@ -80,11 +79,11 @@ def _like(root: Path, tests: Sequence[str]) -> str | None:
     return f"there {'is' if len(shown) == 1 else 'are'} {', '.join(shown[:6])}{more}" if shown else None
 
 
-def _defined(path: Path) -> Iterator[str]:
+def _defined(source: bytes) -> Iterator[str]:
     """The names of tests as far as the source tells them."""
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
         return
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):

@@ -29,7 +29,7 @@ class _Status(Protocol):
     def stop(self) -> None: ...
 
 
-class TerminalStory:
+class TerminalProgress:
     """Tells the steps of long work on stderr; a spinner shows that it is alive on a terminal."""
 
     def __init__(self, *, quiet: bool = False) -> None:

@@ -39,7 +39,7 @@ _WIDTH = 96
 
 def render_replayed(replayed: ReplayResult, *, signer: str | None, written: Path | None) -> Iterator[str]:
     """What `replay` prints when it is done."""
-    seen, recorded = replayed.seen.manifest, replayed.recorded
+    seen, recorded = replayed.seen.document, replayed.bundle.document
     for text in replayed.environment:
         yield f"  {'differs':<{_LABEL}}{printable(text)}"
     yield from render_judgement(seen)
@@ -102,14 +102,14 @@ def _since(mine: Cell, newest: Cell, row: Row) -> str:
 
 def replayed_json(replayed: ReplayResult, *, path: str) -> str:
     """One line of JSON."""
-    seen = replayed.seen.manifest
+    seen = replayed.seen.document
     shape = {
         "bundle": path,
         "bundle_id": bundle_id(replayed.bundle),
         "same": replayed.is_same,
-        "evidence_id": replayed.recorded.evidence_id,
+        "evidence_id": replayed.bundle.document.evidence_id,
         "seen_evidence_id": seen.evidence_id,
-        "verdict": replayed.recorded.judgement.verdict,
+        "verdict": replayed.bundle.document.judgement.verdict,
         "seen_verdict": seen.judgement.verdict,
         "python": seen.environment.python.version,
         "isolation": seen.isolation.to_shape(),

@@ -12,6 +12,7 @@ from ..claims.judge import explain_reason
 from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
 from ..models.manifest import is_latest, name_of_build
 from ..models.printed import VARIES
+from ..sdk import KNOWN
 from .issue import describe_bug
 from .items import describe_failure
 from .markup import code, fence, length, prose
@@ -31,7 +32,6 @@ _MAX_DETAILS = 8
 _MAX_TESTS = 30
 _MAX_TEST_FILE = 12_000
 """Of a longer file only the tests themselves are shown."""
-_RELATED = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
 
 
 def render_issue(
@@ -59,7 +59,7 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     environment, target = manifest.environment, manifest.target
     platform = environment.platform
     versions = {package.name: package.version for package in environment.packages}
-    related = [f"{name} {versions[name]}" for name in _RELATED if name in versions]
+    related = [f"{name} {versions[name]}" for name in KNOWN[target.name].related if name in versions]
     yield ""
     yield "### Debug information"
     yield ""

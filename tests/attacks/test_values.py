@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from agentproof.check.bundle import Reader, check_bundle
 from agentproof.claims import explain
 from agentproof.errors import BundleError, FormatError
-from agentproof.models._core import kinds_of
 from agentproof.models.events import AnyEvent
 from agentproof.models.manifest import Judgement
 from agentproof.models.trace import Trace
-from agentproof.models.wire import encode
+from agentproof.models.wire import encode, kinds_of
 from tests import forge
 from tests.claims.builder import Json, Script, function_call, function_output, message, state_json
 

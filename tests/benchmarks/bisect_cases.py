@@ -26,6 +26,7 @@ from agentproof.compare.bisect import bisect_releases
 from agentproof.compare.search import BisectionResult, Question
 from agentproof.compare.subjects import find_subjects
 from agentproof.errors import AgentproofError, UsageError
+from agentproof.record.conditions import Conditions
 from agentproof.trust import signing
 
 
@@ -81,7 +82,7 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, help="a file of answers; what it holds is not searched again")
     options = parser.parse_args()
     recorder = comparison.Recorder(
-        comparison.Options(python=options.python), key=signing.generate_key(), story=_Progress()
+        Conditions(python=options.python), key=signing.generate_key(), progress=_Progress()
     )
     kept = {answer.case: answer for answer in _read(options.kept)}
     wrong = 0

@@ -56,14 +56,18 @@ class Clock:
     def done(self, label, text):
         print(label, time.perf_counter() - started, flush=True)
 from pathlib import Path
-from agentproof import keyring, record
-from agentproof import _render, _signer, _targets
+from agentproof.record import recording
+from agentproof.record.conditions import Conditions
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
+from agentproof.render import console
+from agentproof.trust import agent, keyring
 clock = Clock()
 key, _, _ = keyring.default_key()
-request = record.Request(script=Path(sys.argv[1]))
+reproduction = read_reproduction(select(sys.argv[1]))
 clock.done("imports", "")
-recorded = record.record(request, key=key, story=clock)
-record.write(recorded, request, output=Path(sys.argv[2]), replace=True)
+bundle = recording.record(reproduction, None, Conditions(), key=key, progress=clock)
+recording.write(bundle, reproduction, output=Path(sys.argv[2]), replace=True)
 clock.done("written", "")
 """
 STEPS = {

@@ -23,9 +23,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agentproof.compare import comparison, executors, matrix
+from agentproof.compare import executors, matrix
 from agentproof.compare.subjects import find_subjects
-from agentproof.compare.targets import parse_target
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.target import parse_target
 from agentproof.trust import signing
 
 ROOT = Path(__file__).parents[2]
@@ -86,14 +88,14 @@ def _pass(base: Path, workers: int, *, say: str) -> matrix.MatrixResult | None:
                 [subject for script in scripts for subject in find_subjects(script)],
                 [parse_target(target) for target in TARGETS],
                 [None],
-                options=comparison.Options(side_by_side=not pool.fills),
-                story=_Quiet(),
+                conditions=Conditions(side_by_side=not pool.fills),
+                progress=Silent(),
             ),
             make_executor=pool.make,
             workers=pool.workers,
             output=base / "matrix",
             key=signing.generate_key(),
-            story=_Quiet(),
+            progress=Silent(),
         )
     missing = [cell.failed for row in done.rows for cell in row.cells if cell.failed]
     print(

@@ -21,6 +21,8 @@ from agentproof.bundle.store import find_bundles, shelf_of
 from agentproof.check.bundle import Reader, check_path
 from agentproof.errors import AgentproofError
 from agentproof.record import replay
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
 from agentproof.render.console_comparison import render_replayed
 
 
@@ -87,7 +89,7 @@ def _answer(place: Path, python: str, kept: dict[tuple[str, str], Answer], file:
     name = "/".join(place.absolute().parts[-2:])
     environment: tuple[str, ...] = ()
     try:
-        replayed = replay.replay(checked, options=replay.Options(python=python), story=_Quiet())
+        replayed = replay.replay(checked, conditions=Conditions(python=python), progress=Silent())
     except AgentproofError as error:
         came = error.message
     else:

@@ -18,7 +18,11 @@ from agentproof.models.manifest import Judgement, Manifest
 from agentproof.models.projection import project
 from agentproof.models.trace import Mode, Trace
 from agentproof.record import recording as record
-from agentproof.record.selection import parse_named
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
+from agentproof.record.target import parse_target
 from agentproof.system.files import write_atomic
 from agentproof.trust import signing
 
@@ -110,19 +114,13 @@ class Studio:
         """
         path = self.kept / f"{_name(script)}-{version}.agentproof.zip"
         if self.again or not path.exists():
-            named = parse_named(str(script))
-            extra += PYTEST if named.tests else ()
-            request = record.Request(
-                script=named.script,
-                root=named.root,
-                tests=named.tests,
-                sdk=f"openai-agents=={version}",
-                python=self.python,
-                extra=extra,
-                repeats=self.repeats,
+            reproduction = read_reproduction(select(str(script)))
+            extra += PYTEST if reproduction.tests else ()
+            conditions = Conditions(python=self.python, requires=extra, repeats=self.repeats)
+            recorded = record.record(
+                reproduction, parse_target(version), conditions, key=_key(), progress=Silent()
             )
-            recorded = record.record(request, key=_key(), story=Quiet())
-            write_atomic(path, zip_bytes(recorded.bundle))
+            write_atomic(path, zip_bytes(recorded))
         return _judged(script, version, read_bundle(path))
 
 

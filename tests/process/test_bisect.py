@@ -1,8 +1,7 @@
 """Bisecting: the search itself, on every place of the change and any skipped points."""
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,14 +12,16 @@ from hypothesis import strategies as st
 
 from agentproof.bundle.store import Bundle
 from agentproof.compare.bisect import bisect_releases
-from agentproof.compare.comparison import Options, Recorder
+from agentproof.compare.comparison import Recorder
 from agentproof.compare.search import Bisection, BisectionResult, Point, Question, Span, State, judged, search
 from agentproof.compare.subjects import Subject
-from agentproof.compare.targets import Target
 from agentproof.diff.rows import Attempt
 from agentproof.errors import CannotDoError, UsageError
-from agentproof.models.manifest import ClaimResult, Judgement, Manifest
-from agentproof.record.recording import Request
+from agentproof.models.header import Header
+from agentproof.models.manifest import ClaimResult, Judgement
+from agentproof.record.conditions import Conditions
+from agentproof.record.reproduction import Reproduction
+from agentproof.record.target import Target
 from tests import forge
 from tests.changes import changed
 
@@ -98,12 +99,15 @@ def _silent() -> Bundle:
 VIOLATED, SILENT = forge.draft().seal(), _silent()
 
 
+CASE = Subject("case", Reproduction("case.py", {}, Header()))
+
+
 class Releases:
     """Stands in for the recorder: release n gives the judgement that was written down for it."""
 
     def __init__(self, judgements: Mapping[int, Judgement]) -> None:
-        self.options = Options()
-        self.story = self
+        self.conditions = Conditions()
+        self.progress = self
         self._judgements = judgements
         self.recorded: list[str] = []
 
@@ -113,17 +117,13 @@ class Releases:
     def done(self, label: str, text: str) -> None:
         """Nothing."""
 
-    @contextmanager
-    def request_of(self, subject: Subject) -> Iterator[Request]:
-        yield Request(Path(subject.name))
-
-    def attempt(self, name: str, base: Request, target: Target) -> Attempt:
+    def attempt(self, subject: Subject, target: Target) -> Attempt:
         self.recorded.append(target.text)
         judgement = self._judgements.get(int(target.text))
         if judgement is None:
             return Attempt(target.text, failed="does not build", hint="build it yourself")
         bundle = SILENT if judgement.verdict == "inconclusive" else VIOLATED
-        manifest = changed(Manifest.from_bytes(bundle.manifest), judgement=judgement)
+        manifest = changed(bundle.document, judgement=judgement)
         return Attempt(target.text, bundle=replace(bundle, manifest=manifest.to_bytes()))
 
 
@@ -131,7 +131,7 @@ def _bisected(releases: Releases, count: int, *, bad: int, claim: str | None = N
     points = tuple(Point(str(number), Target(str(number))) for number in range(count))
     span = Span("first_bad" if bad else "first_fixed", points)
     recorder = cast(Recorder, releases)  # what a bisection asks of it is here
-    return Bisection(Subject("case"), Question(claim=claim), recorder).run([span])
+    return Bisection(CASE, Question(claim=claim), recorder).run([span])
 
 
 def _fixed_at(**releases: int) -> Mapping[int, Judgement]:
@@ -208,7 +208,7 @@ def test_releases_that_were_yanked_or_do_not_run_here_are_skipped_unrecorded_wit
         monkeypatch.delenv(name, raising=False)
     releases = Releases(_fixed_at(one=3))
     found = bisect_releases(
-        Subject("case"),
+        CASE,
         good=["4"],
         bad="0",
         question=Question(),
@@ -223,7 +223,7 @@ def test_releases_that_were_yanked_or_do_not_run_here_are_skipped_unrecorded_wit
     assert reasons["2"].startswith("does not run on Python 3.")
     # An end is recorded all the same: whoever names it means it.
     (change,) = bisect_releases(
-        Subject("case"),
+        CASE,
         good=["4"],
         bad="1",
         question=Question(),

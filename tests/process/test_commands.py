@@ -14,8 +14,8 @@ from agentproof.check.bundle import CheckedBundle, Reader
 from agentproof.cli import cli
 from agentproof.diff.rows import Attempt, Series, pack
 from agentproof.models.header import read_header
-from agentproof.models.manifest import Manifest
 from agentproof.record import recording
+from agentproof.record.reproduction import reproduction_in
 from tests.forge import REPORTER, STRANGER, WHEEL, WHEEL_NAME, draft, name_of
 
 
@@ -184,14 +184,12 @@ def test_a_thin_bundle_has_the_same_id_and_no_wheel(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", ["thin.agentproof.zip", "thin"])
 def test_a_recording_is_written_thin_at_once(output: str) -> None:
     bundle = draft().seal()
-    manifest = Manifest.from_bytes(bundle.manifest)
-    recorded = recording.SignedRecording(manifest, bundle, bundle_id(bundle), REPORTER)
-    request = recording.Request(script=Path("reproduction.py"))
-    recording.write(recorded, request, output=Path(output), replace=False, thin=True)
+    reproduction = reproduction_in(bundle)
+    recording.write(bundle, reproduction, output=Path(output), replace=False, thin=True)
     thin = read_bundle(Path(output))
-    assert bundle_id(thin) == recorded.bundle_id
+    assert bundle_id(thin) == bundle_id(bundle)
     assert not [path for path in thin.members if path.startswith("wheels/")]
-    recording.write(recorded, request, output=Path(output), replace=True)
+    recording.write(bundle, reproduction, output=Path(output), replace=True)
     assert [path for path in read_bundle(Path(output)).members if path.startswith("wheels/")]
 
 
@@ -234,7 +232,7 @@ def test_the_package_ships_what_its_commands_read() -> None:
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["agentproof"]
     package = Path(__file__).parents[2] / "agentproof"
     assert (package / "cli" / "skeleton.txt").is_file()
-    assert (package / "report" / "page" / "page.html").is_file()
+    assert (package / "render" / "templates" / "page.html").is_file()
 
 
 @pytest.mark.parametrize("command", ["show", "replay"])

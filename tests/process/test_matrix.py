@@ -11,15 +11,18 @@ import pytest
 
 from agentproof.bundle.store import WHEELS, Bundle, zip_bytes
 from agentproof.compare import executors, matrix
-from agentproof.compare.comparison import Options
 from agentproof.compare.matrix import Job, JobResult, jobs_of, run_matrix
 from agentproof.compare.subjects import Subject
-from agentproof.compare.targets import parse_target
 from agentproof.errors import CannotDoError, UsageError
+from agentproof.models.header import Header
+from agentproof.record.conditions import Conditions
+from agentproof.record.reproduction import Reproduction, read_reproduction
+from agentproof.record.selection import Selection
+from agentproof.record.target import parse_target
 from tests import forge
 
 
-class Story:
+class Progress:
     """Remembers what it was told."""
 
     def __init__(self) -> None:
@@ -74,11 +77,9 @@ def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job
     return [
         Job(
             name,
+            Reproduction("reproduction.py", {"reproduction.py": name.encode()}, Header()),
             target,
-            {"reproduction.py": name.encode()},
-            "reproduction.py",
-            (),
-            Options(),
+            Conditions(),
             f"openai-agents=={target}",
         )
         for name in names
@@ -86,20 +87,20 @@ def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job
     ]
 
 
-def run(work: list[Job], output: Path, executor: Inline, story: Story) -> matrix.MatrixResult:
+def run(work: list[Job], output: Path, executor: Inline, progress: Progress) -> matrix.MatrixResult:
     return run_matrix(
         work,
         make_executor=lambda: executor,
         workers=1,
         output=output,
         key=forge.REPORTER,
-        story=story,
+        progress=progress,
     )
 
 
 @pytest.mark.usefixtures("recordings")
 def test_each_row_is_compared_with_its_first_target(tmp_path: Path) -> None:
-    finished = run(jobs("one", "two"), tmp_path, Inline(), Story())
+    finished = run(jobs("one", "two"), tmp_path, Inline(), Progress())
     outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
     assert outcomes == {"one": ["baseline", "fixed"], "two": ["baseline", "fixed"]}
     document = json.loads((tmp_path / "matrix.json").read_bytes())
@@ -109,19 +110,19 @@ def test_each_row_is_compared_with_its_first_target(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("recordings")
 def test_a_lost_worker_s_job_is_tried_again_and_the_bytes_are_the_same(tmp_path: Path) -> None:
-    run(jobs("one", "two"), tmp_path / "calm", Inline(), Story())
-    story, executor = Story(), Inline(lose=["one 0.21.0", "two 0.20.0"])
-    run(jobs("one", "two"), tmp_path / "rough", executor, story)
+    run(jobs("one", "two"), tmp_path / "calm", Inline(), Progress())
+    progress, executor = Progress(), Inline(lose=["one 0.21.0", "two 0.20.0"])
+    run(jobs("one", "two"), tmp_path / "rough", executor, progress)
     assert (tmp_path / "calm" / "matrix.json").read_bytes() == (
         tmp_path / "rough" / "matrix.json"
     ).read_bytes()
-    assert any(line.startswith("lost a worker died") for line in story.lines)
+    assert any(line.startswith("lost a worker died") for line in progress.lines)
 
 
 @pytest.mark.usefixtures("recordings")
 def test_a_job_that_kills_every_worker_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
     executor = Inline(lose=["one 0.20.0"] * 3)
-    finished = run(jobs("one", "two"), tmp_path, executor, Story())
+    finished = run(jobs("one", "two"), tmp_path, executor, Progress())
     outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
     assert outcomes["two"] == ["baseline", "fixed"]
     assert finished.rows[0].cells[0].failed == "its worker was lost 3 times; is there enough memory?"
@@ -143,7 +144,7 @@ def test_jobs_beside_one_that_kills_its_worker_are_not_given_up(tmp_path: Path) 
                 future.set_result(function(arguments[0]))
             return future
 
-    finished = run(jobs("killer", "calm", targets=("0.20.0",)), tmp_path, Pool(), Story())
+    finished = run(jobs("killer", "calm", targets=("0.20.0",)), tmp_path, Pool(), Progress())
     assert [(row.reproduction, row.cells[0].outcome) for row in finished.rows] == [
         ("killer", "not_recorded"),
         ("calm", "baseline"),
@@ -161,7 +162,7 @@ def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp
             return super().submit(function, *arguments, **options)
 
     work = jobs("one", "two")
-    story = Story()
+    progress = Progress()
     with pytest.raises(KeyboardInterrupt):
         run_matrix(
             work,
@@ -169,24 +170,24 @@ def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp
             workers=-1,  # one job at a time
             output=tmp_path / "rough",
             key=forge.REPORTER,
-            story=story,
+            progress=progress,
         )
-    assert story.lines[-1] == "stopped 2 of 4 are done; the same command goes on from there"
+    assert progress.lines[-1] == "stopped 2 of 4 are done; the same command goes on from there"
     again = Inline()
-    finished = run(work, tmp_path / "rough", again, Story())
+    finished = run(work, tmp_path / "rough", again, Progress())
     assert finished.kept == 2
     assert again.handed_out == ["two 0.20.0", "two 0.21.0"]
-    run(work, tmp_path / "calm", Inline(), Story())
+    run(work, tmp_path / "calm", Inline(), Progress())
     assert _files(tmp_path / "rough") == _files(tmp_path / "calm")
 
 
 def test_how_repeats_were_run_is_no_part_of_what_was_recorded() -> None:
     (job,) = jobs("one", targets=("0.20.0",))
     at_once, in_turn = (
-        replace(job, options=Options(side_by_side=side_by_side)) for side_by_side in (True, False)
+        replace(job, conditions=Conditions(side_by_side=side_by_side)) for side_by_side in (True, False)
     )
     assert matrix._digest(at_once) == matrix._digest(in_turn)
-    assert matrix._digest(replace(job, options=Options(repeats=3))) != matrix._digest(job)
+    assert matrix._digest(replace(job, conditions=Conditions(repeats=3))) != matrix._digest(job)
 
 
 @pytest.mark.parametrize(
@@ -220,15 +221,15 @@ def test_a_cluster_knows_whether_recordings_fill_one_of_its_hosts(
 @pytest.mark.usefixtures("recordings")
 def test_what_an_interrupted_matrix_recorded_of_another_script_is_not_taken(tmp_path: Path) -> None:
     (job,) = jobs("one", targets=("0.20.0",))
-    progress = matrix._Progress(tmp_path)
-    run([job], tmp_path, Inline(), Story())
-    progress.note(job, next((tmp_path / "recordings").iterdir()))
-    assert matrix._Progress(tmp_path).recording(job) is not None
-    other = replace(job, files={"reproduction.py": b"another"})
-    assert matrix._Progress(tmp_path).recording(other) is None
-    newest = replace(job, options=Options(as_of="now"))
-    progress.note(newest, next((tmp_path / "recordings").iterdir()))
-    assert matrix._Progress(tmp_path).recording(newest) is None
+    log = matrix._RecordingLog(tmp_path)
+    run([job], tmp_path, Inline(), Progress())
+    log.note(job, next((tmp_path / "recordings").iterdir()))
+    assert matrix._RecordingLog(tmp_path).recording(job) is not None
+    other = replace(job, reproduction=replace(job.reproduction, files={"reproduction.py": b"another"}))
+    assert matrix._RecordingLog(tmp_path).recording(other) is None
+    newest = replace(job, target="latest")
+    log.note(newest, next((tmp_path / "recordings").iterdir()))
+    assert matrix._RecordingLog(tmp_path).recording(newest) is None
 
 
 def _files(directory: Path) -> dict[str, bytes]:
@@ -241,7 +242,7 @@ def _files(directory: Path) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("recordings")
 def test_what_cannot_be_recorded_is_a_cell_without_paths_of_this_machine(tmp_path: Path) -> None:
-    finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Story())
+    finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Progress())
     cell = finished.rows[0].cells[1]
     assert (cell.outcome, cell.failed) == ("not_recorded", "the index has no 9.9 at <path>")
 
@@ -251,7 +252,7 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is_recorded(tmp_
     (tmp_path / "file").write_text("")
     executor = Inline()
     with pytest.raises(CannotDoError, match="cannot write to"):
-        run(jobs("one"), tmp_path / "file" / "matrix", executor, Story())
+        run(jobs("one"), tmp_path / "file" / "matrix", executor, Progress())
     assert executor.handed_out == []
 
 
@@ -276,16 +277,16 @@ def test_no_more_jobs_than_the_window_are_handed_out_at_a_time(tmp_path: Path) -
             return future
 
     executor = Counting()
-    run(jobs("one", "two", "three"), tmp_path, executor, Story())
+    run(jobs("one", "two", "three"), tmp_path, executor, Progress())
     assert executor.most == 3
 
 
 def test_two_reproductions_of_one_name_are_refused(tmp_path: Path) -> None:
     script = tmp_path / "reproduction.py"
     script.write_text("pass\n")
-    subjects = [Subject("same", script=script), Subject("same", script=script)]
+    subjects = [Subject("same", read_reproduction(Selection(script)))] * 2
     with pytest.raises(UsageError, match="two reproductions are named same"):
-        jobs_of(subjects, [parse_target("0.20.0")], [None], options=Options(), story=Story())
+        jobs_of(subjects, [parse_target("0.20.0")], [None], conditions=Conditions(), progress=Progress())
 
 
 def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
@@ -294,12 +295,12 @@ def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
     script.write_text("pass\n")
     (tmp_path / "case" / "data.json").write_text("{}")
     (job, other) = jobs_of(
-        [Subject("case", script=script)],
+        [Subject("case", read_reproduction(Selection(script)))],
         [parse_target("0.20.0")],
         ["3.11", "3.12"],
-        options=Options(),
-        story=Story(),
+        conditions=Conditions(),
+        progress=Progress(),
     )
-    assert job.files == {"reproduction.py": b"pass\n", "data.json": b"{}"}
+    assert job.reproduction.files == {"reproduction.py": b"pass\n", "data.json": b"{}"}
     assert (job.row, other.row) == ("case on 3.11", "case on 3.12")
     assert str(tmp_path) not in repr(job)

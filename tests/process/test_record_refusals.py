@@ -8,7 +8,10 @@ from click.testing import CliRunner, Result
 
 from agentproof.cli import cli
 from agentproof.environment import uv
-from agentproof.record.recording import Request, check_request
+from agentproof.record.conditions import Conditions
+from agentproof.record.recording import check_request
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
 from tests.wheels import make_wheel
 
 HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
@@ -41,7 +44,7 @@ def run(*arguments: str) -> Result:
     [
         (["plain.py"], "does not say which release"),
         (["x.py", "--dirty"], "--dirty is about the changes of a checkout"),
-        (["x.py", "--source", "empty", "--sdk", "0.20.0"], "--source names the target"),
+        (["x.py", "--source", "empty", "--sdk", "0.20.0"], "--sdk and --source both name the target"),
         (["x.py", "--source", "nowhere"], "--source nowhere: no such directory"),
         (["x.py", "--source", "empty@main", "--dirty"], "a commit has no changes"),
         (["x.py", "--redact-pattern", "("], r"--redact-pattern \("),
@@ -98,8 +101,7 @@ def test_an_option_that_is_the_scripts_own_is_told_where_it_goes() -> None:
 
 
 def test_a_script_that_is_edited_after_it_was_looked_at_is_recorded_as_it_was() -> None:
-    request = Request(Path("x.py"))
-    check_request(request, output=Path("x.zip"))
+    reproduction = read_reproduction(select("x.py"))
+    check_request(reproduction, None, Conditions(), output=Path("x.zip"))
     Path("x.py").write_text("print(2)\n")
-    files, _ = request.read().source.read()
-    assert files["x.py"] == HEADER.encode()
+    assert reproduction.files["x.py"] == HEADER.encode()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from agentproof.isolation import readback, runner
 from agentproof.isolation.levels import Choice
 from agentproof.models.manifest import Conduct
 from agentproof.models.trace import Mode
-from agentproof.record.observe import read_reproduction
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import Selection
 from agentproof.system import remove
 from tests.sandboxed import Environment, make_environment, run_script, standin
 
@@ -94,7 +96,6 @@ def test_a_script_gets_its_arguments_and_an_environment_built_from_nothing(
     assert recording.paths[seen["cwd"]] == "<work>"
     assert recording.paths[os.path.dirname(seen["file"])] == "<script>"
     assert recording.files == ("script.py",)
-    assert run.files == {"script.py": SHOW.encode()}
     assert not os.path.exists(os.path.dirname(seen["file"]))
 
 
@@ -185,33 +186,32 @@ def test_a_recorder_that_does_not_start_is_our_fault_and_says_why(
         run_script("# standin: crash", environment, tmp_path)
 
 
-def test_a_missing_script_is_misuse(environment: Environment, tmp_path: Path) -> None:
-    source = runner.ReproductionSource(tmp_path, "absent.py")
+def test_a_missing_script_is_misuse(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"absent\.py"):
-        runner.run_recordings(environment, source, isolation=Choice("audit-hook", landlock=0))
+        read_reproduction(Selection(tmp_path / "absent.py"))
 
 
 # ---- the copy of the reproduction
 
 
-def _copied(source: Path, entry: str, target: Path) -> _control.ReproductionCopy:
-    files, only_entry = runner.ReproductionSource(source, entry).read()
-    return _control.copy_reproduction(files, target, only_entry=only_entry)
+def _copied(source: Path, entry: str, target: Path) -> tuple[Mapping[str, bytes], bool]:
+    files, only_entry = _control.read_reproduction_files(source, entry)
+    _control.copy_reproduction(files, target)
+    return files, only_entry
 
 
 def test_what_was_read_with_the_header_is_what_is_run(environment: Environment, tmp_path: Path) -> None:
     """Someone edits the script while its environment is built."""
     script = tmp_path / "script.py"
     script.write_text("# standin: crash")
-    read = read_reproduction(script)
+    read = read_reproduction(Selection(script))
     script.write_text("pass")
     (tmp_path / "new.py").write_text("")
     with pytest.raises(RecorderError, match="this recorder does not start"):
         runner.run_recordings(
-            environment, read.source, isolation=Choice("audit-hook", landlock=0), recorder=standin()
+            environment, read, isolation=Choice("audit-hook", landlock=0), recorder=standin()
         )
-    files, _ = read.source.read()
-    assert files == {"script.py": b"# standin: crash"}
+    assert read.files == {"script.py": b"# standin: crash"}
 
 
 def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
@@ -236,11 +236,11 @@ def test_what_is_no_part_of_a_reproduction_is_left_out(tmp_path: Path) -> None:
     (source / "leads-out-too").symlink_to(tmp_path)
     (source / "stays").symlink_to("helper.py")
     os.mkfifo(source / "pipe")
-    copied = _copied(source, "script.py", tmp_path / "copy")
-    assert sorted(copied.files) == ["data/rows.json", "helper.py", "script.py", "stays"]
-    assert not copied.only_entry
+    files, only_entry = _copied(source, "script.py", tmp_path / "copy")
+    assert sorted(files) == ["data/rows.json", "helper.py", "script.py", "stays"]
+    assert not only_entry
     found = {str(p.relative_to(tmp_path / "copy")) for p in (tmp_path / "copy").rglob("*") if p.is_file()}
-    assert found == set(copied.files)
+    assert found == set(files)
     remove.remove_tree(str(tmp_path / "copy"))
 
 
@@ -252,9 +252,9 @@ def test_from_a_directory_over_the_caps_the_script_alone_is_taken(
     for number in range(4):
         (tmp_path / f"{number}.txt").write_text("abc")
     (tmp_path / "script.py").write_text("pass")
-    copied = _copied(tmp_path, "script.py", tmp_path / "copy")
-    assert copied.only_entry
-    assert copied.files == {"script.py": b"pass"}
+    files, only_entry = _copied(tmp_path, "script.py", tmp_path / "copy")
+    assert only_entry
+    assert files == {"script.py": b"pass"}
     remove.remove_tree(str(tmp_path / "copy"))
 
 

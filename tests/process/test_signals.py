@@ -14,18 +14,18 @@ if os.name != "posix":
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import os, signal, sys
-from agentproof import _scratch, _signals
+from agentproof.system import signals, temporary
 if sys.argv[3:]:
     signal.signal(signal.Signals(int(sys.argv[2])), signal.SIG_IGN)
-_signals.end_at_once()
+signals.end_at_once()
 if sys.argv[1] == "starting":
     try:
         os.kill(os.getpid(), int(sys.argv[2]))
     finally:
         print("went on")
     sys.exit(0)
-_signals.clean_up_first()
-with _scratch.directory("test") as base:
+signals.clean_up_first()
+with temporary.directory("test") as base:
     try:
         os.kill(os.getpid(), int(sys.argv[2]))
     finally:
@@ -72,5 +72,5 @@ def test_nothing_is_changed_within_another_program() -> None:
     from agentproof.render import console  # noqa: PLC0415  (what a command begins its work with)
 
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with console.TerminalStory(quiet=True):
+    with console.TerminalProgress(quiet=True):
         assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before

@@ -14,8 +14,11 @@ import uv
 from agentproof.bundle.store import read_bundle
 from agentproof.environment import interpreters, wheel_store
 from agentproof.errors import CannotDoError
-from agentproof.record.recording import Request, record
-from agentproof.render.console import TerminalStory
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.recording import record
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import Selection
 from agentproof.trust.signing import generate_key
 
 ROOT = Path(__file__).parents[2]
@@ -89,12 +92,12 @@ def test_another_directory_and_another_cache_give_the_same_bundle(
 
 def test_repeats_one_after_the_other_give_the_same_bundle(recorded: tuple[Path, dict[str, Any]]) -> None:
     archive, _ = recorded
-    request = Request(SCRIPT, side_by_side=False)
-    with TerminalStory(quiet=True) as story:
-        again = record(request, key=generate_key(), story=story)
+    conditions = Conditions(side_by_side=False)
+    reproduction = read_reproduction(Selection(SCRIPT))
+    again = record(reproduction, None, conditions, key=generate_key(), progress=Silent())
     before = read_bundle(archive)
-    assert again.bundle.manifest == before.manifest
-    assert again.bundle.members == before.members
+    assert again.manifest == before.manifest
+    assert again.members == before.members
 
 
 def test_every_supported_python_here_gives_the_same_evidence(

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from agentproof.compare import comparison, executors, matrix
+from agentproof.compare import executors, matrix
 from agentproof.compare.subjects import find_subjects
-from agentproof.compare.targets import parse_target
 from agentproof.errors import CannotDoError
+from agentproof.record.conditions import Conditions
+from agentproof.record.target import parse_target
 from agentproof.trust import signing
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
-class Story:
+class Progress:
     """Remembers what it was told."""
 
     def __init__(self) -> None:
@@ -40,22 +41,24 @@ def _jobs(*, side_by_side: bool = True) -> list[matrix.Job]:
         find_subjects(SCRIPT),
         [parse_target("0.20.0"), parse_target("0.21.0")],
         [None],
-        options=comparison.Options(side_by_side=side_by_side),
-        story=Story(),
+        conditions=Conditions(side_by_side=side_by_side),
+        progress=Progress(),
     )
 
 
-def _run(pool: executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True) -> Story:
-    story = Story()
+def _run(
+    pool: executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True
+) -> Progress:
+    progress = Progress()
     matrix.run_matrix(
         _jobs(side_by_side=side_by_side),
         make_executor=pool.make,
         workers=pool.workers,
         output=output,
         key=key,
-        story=story,
+        progress=progress,
     )
-    return story
+    return progress
 
 
 def _bytes(output: Path) -> dict[str, bytes]:
@@ -133,12 +136,12 @@ def test_a_cluster_that_goes_away_is_said_and_what_it_recorded_is_kept(
 ) -> None:
     distributed = pytest.importorskip("distributed")
     own_recordings("config")
-    key, story = signing.generate_key(), Story()
+    key, progress = signing.generate_key(), Progress()
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
     )
 
-    class Ending(Story):
+    class Ending(Progress):
         """Ends the cluster once something is recorded."""
 
         def done(self, label: str, text: str) -> None:
@@ -148,11 +151,11 @@ def test_a_cluster_that_goes_away_is_said_and_what_it_recorded_is_kept(
 
     with executors.cluster(cluster.scheduler_address) as pool, pytest.raises(CannotDoError, match="is gone"):
         matrix.run_matrix(
-            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=Ending()
+            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, progress=Ending()
         )
     with executors.processes(1) as pool:
         finished = matrix.run_matrix(
-            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, story=story
+            _jobs(), make_executor=pool.make, workers=1, output=tmp_path / "m", key=key, progress=progress
         )
     assert finished.kept == 1
     assert [cell.outcome for cell in finished.rows[0].cells] == ["baseline", "fixed"]

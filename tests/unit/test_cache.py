@@ -122,24 +122,24 @@ def test_using_a_wheel_makes_it_recent(store: WheelStore) -> None:
 
 KILLED = """
 import os, pathlib, signal, sys, tempfile
-from agentproof import _scratch
+from agentproof.system import temporary
 place = pathlib.Path(sys.argv[1])
 if sys.argv[2] == "directory":
-    with _scratch.directory("test", parent=place) as base:
+    with temporary.directory("test", parent=place) as base:
         (base / "deep").mkdir()
         (base / "deep").chmod(0)
         os.kill(os.getpid(), signal.SIGKILL)
 elif sys.argv[2] == "unmarked":
-    _scratch.open = open
-    _scratch.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    with _scratch.directory("test", parent=place):
+    temporary.open = open
+    temporary.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    with temporary.directory("test", parent=place):
         pass
 elif sys.argv[2] == "hidden":
-    with _scratch.directory("test", parent=place, hidden=True):
+    with temporary.directory("test", parent=place, hidden=True):
         os.kill(os.getpid(), signal.SIGKILL)
 else:
-    _scratch.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    _scratch.write(place / "file", b"data")
+    temporary.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    temporary.write(place / "file", b"data")
 """
 
 
@@ -163,7 +163,7 @@ def test_an_old_thing_is_swept_though_another_process_has_its_number_now(tmp_pat
 
 REPLACING = """
 import os, pathlib, signal, sys
-from agentproof import _scratch
+from agentproof.system import temporary
 place = pathlib.Path(sys.argv[1])
 rename, left = os.rename, [int(sys.argv[2])]
 def counted(*arguments, **more):
@@ -172,7 +172,7 @@ def counted(*arguments, **more):
             os.kill(os.getpid(), signal.SIGKILL)
         left[0] -= 1
     rename(*arguments, **more)
-with _scratch.replacement(place) as new:
+with temporary.replacement(place) as new:
     os.rename = counted
     (new / "file").write_text("new")
 os.kill(os.getpid(), signal.SIGKILL)

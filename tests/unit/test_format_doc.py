@@ -11,18 +11,18 @@ from agentproof.models.statement import Uri
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 CHECKING = (
-    "_checks/_content",
-    "_checks/_members",
-    "_checks/_reporting",
-    "_checks/_signers",
-    "_folder",
-    "_zip",
-    "check",
-    "judge",
-    "models/_wire",
-    "signing",
-    "source",
-    "store",
+    "bundle/folder",
+    "bundle/store",
+    "bundle/zip",
+    "check/bundle",
+    "check/content",
+    "check/members",
+    "check/reporting",
+    "check/signers",
+    "check/source",
+    "claims/judge",
+    "models/wire",
+    "trust/signing",
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentproof.errors import UsageError
-from agentproof.record.selection import Named, find_root, is_test, parse_named
+from agentproof.record.selection import Selection, find_root, is_test, select
 
 TEST = "def test_x():\n    assert True\n"
 
@@ -31,17 +31,15 @@ def write(path: Path, text: str = "") -> Path:
 
 
 def test_a_script_is_its_own_reproduction_with_its_arguments(project: Path) -> None:
-    assert parse_named("main.py", ["--x", "a::b"]) == Named(Path("main.py"), None, ("--x", "a::b"))
+    assert select("main.py", ["--x", "a::b"]) == Selection(Path("main.py"), None, ("--x", "a::b"))
 
 
 def test_node_ids_are_relative_to_the_root_wherever_they_were_typed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project / "tests" / "deep")
-    named = parse_named(
-        "../test_x.py::test_x[a/b::c d]", ["./test_y.py", "test_y.py", "test_y.py::TestA::test_b"]
-    )
-    assert named == Named(
+    named = select("../test_x.py::test_x[a/b::c d]", ["./test_y.py", "test_y.py", "test_y.py::TestA::test_b"])
+    assert named == Selection(
         script=project / "tests" / "test_x.py",
         root=project,
         tests=(
@@ -66,12 +64,12 @@ def test_node_ids_are_relative_to_the_root_wherever_they_were_typed(
 )
 def test_what_makes_no_sense_is_said(project: Path, given: list[str], error: str) -> None:
     with pytest.raises(UsageError, match=error):
-        parse_named(given[0], given[1:])
+        select(given[0], given[1:])
 
 
 def test_a_directory_of_tests_points_to_its_files(project: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        parse_named("tests")
+        select("tests")
     assert raised.value.hint == f"for its tests name their files: {Path('tests/test_x.py')}"
 
 
@@ -86,27 +84,27 @@ def test_a_directory_of_tests_points_to_its_files(project: Path) -> None:
 def test_a_directory_may_have_an_obvious_entry(tmp_path: Path, files: list[str], entry: str) -> None:
     for file in files:
         write(tmp_path / file)
-    assert parse_named(str(tmp_path), ["a"]) == Named(tmp_path / entry, tmp_path, ("a",))
+    assert select(str(tmp_path), ["a"]) == Selection(tmp_path / entry, tmp_path, ("a",))
 
 
 def test_a_directory_of_several_scripts_asks_for_the_entry(tmp_path: Path) -> None:
     for file in ("a.py", "b.py"):
         write(tmp_path / file)
     with pytest.raises(UsageError, match=r"it holds a\.py, b\.py"):
-        parse_named(str(tmp_path))
-    assert parse_named(str(tmp_path), entry="b.py") == Named(tmp_path / "b.py", tmp_path)
+        select(str(tmp_path))
+    assert select(str(tmp_path), entry="b.py") == Selection(tmp_path / "b.py", tmp_path)
 
 
 def test_an_entry_lies_in_its_directory(project: Path) -> None:
-    named = parse_named("tests", ["deep/test_y.py"], entry="test_x.py::test_x")
+    named = select("tests", ["deep/test_y.py"], entry="test_x.py::test_x")
     assert named.tests == ("test_x.py::test_x", "deep/test_y.py")
     assert named.root == project / "tests"
     with pytest.raises(UsageError, match="no such file in tests"):
-        parse_named("tests", entry="gone.py")
+        select("tests", entry="gone.py")
     with pytest.raises(UsageError, match="is not below"):
-        parse_named("tests", entry="../main.py")
+        select("tests", entry="../main.py")
     with pytest.raises(UsageError, match="is no directory"):
-        parse_named("main.py", entry="main.py")
+        select("main.py", entry="main.py")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +178,7 @@ def test_a_link_is_named_by_its_own_name(tmp_path: Path) -> None:
     write(tmp_path / "real.py", TEST)
     os.symlink(tmp_path / "real.py", tmp_path / "test_link.py")
     write(tmp_path / "pytest.ini")
-    assert parse_named(str(tmp_path / "test_link.py")).tests == ("test_link.py",)
+    assert select(str(tmp_path / "test_link.py")).tests == ("test_link.py",)
 
 
 def test_every_test_file_of_our_own_is_known_as_one() -> None:

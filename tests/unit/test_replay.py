@@ -12,9 +12,9 @@ from agentproof.check.bundle import CheckedBundle, Reader, check_bundle
 from agentproof.environment import interpreters, locking
 from agentproof.errors import BundleError, CannotDoError
 from agentproof.models.manifest import Manifest
-from agentproof.record.assemble import UnsignedBundle
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
 from agentproof.record.replay import (
-    Options,
     ReplayResult,
     attest,
     environment_differences,
@@ -29,19 +29,8 @@ BUNDLE = forge.draft().seal()
 MANIFEST = Manifest.from_bytes(BUNDLE.manifest)
 
 
-class Story:
-    """Tells nobody."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
-
-
 def _replayed(seen: Bundle) -> ReplayResult:
-    manifest = Manifest.from_bytes(seen.manifest)
-    return ReplayResult(BUNDLE, MANIFEST, UnsignedBundle(manifest, seen), environment=(), differences=())
+    return ReplayResult(BUNDLE, seen, environment=(), differences=())
 
 
 def _check(bundle: Bundle, **needed: int) -> CheckedBundle:
@@ -56,7 +45,7 @@ def _check(bundle: Bundle, **needed: int) -> CheckedBundle:
 def test_a_damaged_bundle_is_never_run() -> None:
     broken = Bundle(BUNDLE.manifest, {**BUNDLE.members, "reproduction.py": b"print('other')\n"}, {})
     with pytest.raises(BundleError) as caught:
-        replay(_check(broken), options=Options(), story=Story())
+        replay(_check(broken), conditions=Conditions(), progress=Silent())
     assert caught.value.reason == "other_bytes"
 
 

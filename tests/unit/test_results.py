@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from agentproof.bundle.store import Bundle
 from agentproof.environment import interpreters
 from agentproof.environment.locking import Lock
 from agentproof.isolation import levels
-from agentproof.models.manifest import Manifest
-from agentproof.record.assemble import UnsignedBundle
-from agentproof.record.cache import ResultStore, result_key
-from agentproof.record.observe import Conditions, read_reproduction
+from agentproof.record.conditions import Conditions
+from agentproof.record.kept import ResultStore, result_key
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import Selection
 from tests import forge
 
 KEY = "ab" * 32
@@ -22,9 +23,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ResultStore:
     return ResultStore(tmp_path / "recordings")
 
 
-def _recording() -> UnsignedBundle:
-    bundle = forge.draft().seal()
-    return UnsignedBundle(Manifest.from_bytes(bundle.manifest), bundle)
+def _recording() -> Bundle:
+    return forge.draft().seal()
 
 
 def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
@@ -33,10 +33,8 @@ def test_a_recording_comes_back_without_its_wheel(store: ResultStore) -> None:
     kept = store.get(KEY)
     assert kept is not None
     assert kept.manifest == recording.manifest
-    assert {path for path in recording.bundle.members if not path.startswith("wheels/")} == set(
-        kept.bundle.members
-    )
-    assert not kept.bundle.attestations
+    assert {path for path in recording.members if not path.startswith("wheels/")} == set(kept.members)
+    assert not kept.attestations
 
 
 def test_a_key_depends_on_repeats_but_not_on_whether_they_ran_at_the_same_time(
@@ -44,7 +42,7 @@ def test_a_key_depends_on_repeats_but_not_on_whether_they_ran_at_the_same_time(
 ) -> None:
     monkeypatch.setattr(levels, "choose", lambda _: levels.Choice("audit-hook", landlock=0))
     (tmp_path / "script.py").write_text("print(1)\n")
-    script, manifest = read_reproduction(tmp_path / "script.py"), _recording().manifest
+    script, manifest = read_reproduction(Selection(tmp_path / "script.py")), _recording().document
     environment = manifest.environment
     lock = Lock(interpreters.find(), environment.packages, manifest.target, environment.as_of)
     key = result_key(lock, script, Conditions())

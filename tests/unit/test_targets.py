@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.compare.targets import parse_release, parse_target
 from agentproof.environment import interpreters
 from agentproof.environment import releases as _releases
 from agentproof.errors import UsageError
+from agentproof.record.target import parse_release, parse_target
 
 
 @pytest.mark.parametrize(

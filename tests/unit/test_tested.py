@@ -9,13 +9,16 @@ import pytest
 from markdown_it import MarkdownIt
 
 from agentproof.check.bundle import Reader, check_bundle
-from agentproof.compare import comparison, matrix
+from agentproof.compare import matrix
 from agentproof.compare.subjects import Subject, find_subjects
-from agentproof.compare.targets import parse_target
 from agentproof.diff.align import compare_traces
 from agentproof.errors import CannotDoError, UsageError
 from agentproof.models.trace import Trace
 from agentproof.record import output, test_results
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.reproduction import reproduction_in
+from agentproof.record.target import parse_target
 from agentproof.render import console
 from agentproof.render.groups import Attachment, grouped
 from agentproof.render.html import render_page
@@ -197,19 +200,19 @@ def test_the_verdict_names_what_of_the_sdk_was_changed() -> None:
     ],
 )
 def test_why_no_test_could_begin_is_an_error_of_its_own(  # noqa: PLR0917  (pytest names them)
-    tmp_path: Path, why: str, detail: str, tests: list[str], kind: type, message: str, hint: str | None
+    why: str, detail: str, tests: list[str], kind: type, message: str, hint: str | None
 ) -> None:
-    (tmp_path / "t.py").write_text("def test_pays(): ...\nclass TestB:\n    def test_z(self): ...\n")
+    files = {"t.py": b"def test_pays(): ...\nclass TestB:\n    def test_z(self): ...\n"}
     events = [{"kind": "script.started"}, {"kind": "tests.refused", "why": why, "detail": detail}]
-    error = test_results.refusal(events, root=tmp_path, tests=tests)
+    error = test_results.refusal(events, files, tests=tests)
     assert isinstance(error, kind)
     assert message in str(error)
     if hint is not None:
         assert hint in (error.hint or "")  # type: ignore[union-attr]  # an AgentproofError by its kind
 
 
-def test_a_recording_in_which_tests_began_is_not_refused(tmp_path: Path) -> None:
-    assert test_results.refusal([{"kind": "test.started"}], root=tmp_path, tests=["t.py"]) is None
+def test_a_recording_in_which_tests_began_is_not_refused() -> None:
+    assert test_results.refusal([{"kind": "test.started"}], {}, tests=["t.py"]) is None
 
 
 @pytest.mark.parametrize(
@@ -334,43 +337,31 @@ def test_a_node_id_is_a_reproduction_to_compare_and_further_ones_belong_to_it(
     (tmp_path / "test_x.py").write_text("def test_a(): ...\ndef test_b(): ...\n")
     (subject,) = find_subjects(Path("test_x.py::test_a[x/y]"), ("test_x.py::test_b",))
     assert subject.name == "test_x.py::test_a[x/y] and 1 more"
-    assert (subject.root, subject.tests) == (tmp_path, ("test_x.py::test_a[x/y]", "test_x.py::test_b"))
-    options = comparison.Options(extra=("pytest",))
-    with comparison.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
-        assert (request.script, request.root) == (tmp_path / "test_x.py", tmp_path)
-        assert (request.tests, request.extra) == (subject.tests, ("pytest",))
+    asked = subject.reproduction
+    assert (asked.directory, asked.tests) == (tmp_path, ("test_x.py::test_a[x/y]", "test_x.py::test_b"))
+    assert (asked.script, asked.entry) == (tmp_path / "test_x.py", "test_x.py")
 
 
 def test_a_bundle_of_tests_is_recorded_again_with_what_it_was_recorded_with() -> None:
-    subject = Subject("bundle", bundle=forge.draft_of_tests().seal())
-    options = comparison.Options(extra=("pytest-asyncio", "pytest"))
-    with comparison.Recorder(options, key=forge.REPORTER, story=Silence()).request_of(subject) as request:
-        assert request.tests == (forge.TEST_NAME,)
-        assert request.extra == ("pytest", "pytest-asyncio")
-        assert request.root is not None
-        assert request.script == request.root / "tests" / "test_pay.py"
-        assert request.script.read_bytes() == forge.TEST_FILE
+    asked = reproduction_in(forge.draft_of_tests().seal()).requiring(("pytest-asyncio", "pytest"))
+    assert asked.tests == (forge.TEST_NAME,)
+    assert asked.requires == ("pytest", "pytest-asyncio")
+    assert asked.entry == "tests/test_pay.py"
+    assert asked.files == {"tests/test_pay.py": forge.TEST_FILE}
 
 
 def test_a_matrix_hands_out_tests_with_what_they_need(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "test_x.py").write_text("def test_a(): ...\n")
     (script,) = find_subjects(tmp_path / "test_x.py")
-    bundle = Subject("bundle", bundle=forge.draft_of_tests().seal())
+    sealed = forge.draft_of_tests().seal()
+    bundle = Subject("bundle", reproduction_in(sealed), bundle=sealed)
     targets = [parse_target("0.20.0")]
-    options = comparison.Options(extra=("pytest>=8",))
-    jobs = matrix.jobs_of([bundle, script], targets, (None,), options=options, story=Silence())
-    assert [(job.row, job.entry, job.tests, job.options.extra, sorted(job.files)) for job in jobs] == [
-        ("bundle", "tests/test_pay.py", (forge.TEST_NAME,), ("pytest", "pytest>=8"), ["tests/test_pay.py"]),
-        ("test_x.py", "test_x.py", ("test_x.py",), ("pytest>=8",), ["pytest.ini", "test_x.py"]),
+    conditions = Conditions(requires=("pytest>=8",))
+    jobs = matrix.jobs_of([bundle, script], targets, (None,), conditions=conditions, progress=Silent())
+    asked = [(job.row, job.reproduction) for job in jobs]
+    assert [(row, each.entry, each.tests, each.requires, sorted(each.files)) for row, each in asked] == [
+        ("bundle", "tests/test_pay.py", (forge.TEST_NAME,), ("pytest",), ["tests/test_pay.py"]),
+        ("test_x.py", "test_x.py", ("test_x.py",), (), ["pytest.ini", "test_x.py"]),
     ]
-
-
-class Silence:
-    """Nobody listens."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
+    assert {job.conditions.requires for job in jobs} == {("pytest>=8",)}

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import FormatError, UsageError
-from ...models._core import fields_of
 from ...models.expectations import Expectations, ToolExpectation
 from ...models.manifest import ClaimResult
 from ...models.trace import Mode
@@ -197,7 +196,7 @@ def _read_claim(
             raise UsageError(f"{where}: there is no mode {other!r}; there are as-written, streamed")
     kind = AUTHORED[name]
     own = {key: item for key, item in table.items() if key not in _OURS}
-    known = fields_of(kind.ARGUMENTS)
+    known = kind.ARGUMENTS.model_fields
     for key in own:
         if key not in known:
             raise UsageError(f"{where}: {name} has no `{key}`; it has {', '.join(sorted(known))}")

@@ -10,7 +10,9 @@ Not observed: there is no such run, or it did not return.
 From: the author of the reproduction.
 """
 
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from ...models.manifest import Finding
 from ...models.values import Value
@@ -33,10 +35,12 @@ class FinalOutput(Arguments):
     contains: Text | None = None
     type: Text | None = None
 
-    def hold(self) -> None:
+    @model_validator(mode="after")
+    def _comparand(self) -> Self:
         """It says what to compare with."""
         if self.equals is None and self.contains is None and self.type is None:
             raise ValueError("give `equals`, `contains` or `type`")
+        return self
 
 
 ARGUMENTS = FinalOutput

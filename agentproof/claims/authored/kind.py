@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from ...models._core import Limits
+from pydantic import Field
+
 from ...models.diff import ABSENT, Absent
 from ...models.trace import Mode
 from ...models.wire import Wire
@@ -11,7 +12,7 @@ from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope
 from ..trace.runs import Run
 
-Number = Annotated[int, Limits(ge=1, le=2**53 - 1)]
+Number = Annotated[int, Field(ge=1, le=2**53 - 1)]
 """Which of several, by first appearance, counted from 1."""
 
 

@@ -13,10 +13,11 @@ From: the author of the reproduction.
 from itertools import pairwise
 from typing import Annotated
 
-from ...models._core import Limits
+from pydantic import Field
+
 from ...models.events import ToolStarted
 from ...models.manifest import Finding
-from ...models.wire import Text
+from ...models.wire import ListOf, Text
 from ..trace.evidence import Evidence
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from .kind import Arguments, Number, chosen
@@ -30,7 +31,7 @@ NEEDS = frozenset({"hooks", "runs"})
 class ToolOrder(Arguments):
     """What may be written."""
 
-    tools: Annotated[tuple[Text, ...], Limits(min_length=2)]
+    tools: Annotated[ListOf[Text], Field(min_length=2)]
     run: Number | None = None
 
 

@@ -10,6 +10,10 @@ Not observed: the script ran no agent, or not as many runs.
 From: the author of the reproduction.
 """
 
+from typing import Self
+
+from pydantic import model_validator
+
 from ...models.manifest import Finding
 from ...models.wire import Count, Text
 from ..trace.evidence import Evidence
@@ -32,11 +36,13 @@ class ToolRuns(Arguments):
     at_least: Count | None = None
     at_most: Count | None = None
 
-    def hold(self) -> None:
+    @model_validator(mode="after")
+    def _frequency(self) -> Self:
         """It says how often."""
         ranged = self.at_least is not None or self.at_most is not None
         if (self.times is not None) == ranged:
             raise ValueError("give either `times`, or `at_least` and/or `at_most`")
+        return self
 
 
 ARGUMENTS = ToolRuns

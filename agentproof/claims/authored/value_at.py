@@ -17,7 +17,9 @@ From: the author of the reproduction.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
 
 from ...models.diff import Absent
 from ...models.events import Event, ModelCalled, ProbeObserved, RunEnded
@@ -57,7 +59,8 @@ class Place(Arguments):
     observed: Text | None = None
     pointer: Text = ""
 
-    def hold(self) -> None:
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
         """It is one place."""
         given = [self.state, self.model_input, self.result, self.input_list, self.session, self.observed]
         if sum(one is not None for one in given) != 1:
@@ -66,6 +69,7 @@ class Place(Arguments):
             )
         if self.pointer and not self.pointer.startswith("/"):
             raise ValueError("a `pointer` is empty or begins with /")
+        return self
 
 
 class ValueAt(Arguments):
@@ -78,11 +82,13 @@ class ValueAt(Arguments):
     absent: bool | None = None
     same: Place | None = None
 
-    def hold(self) -> None:
+    @model_validator(mode="after")
+    def _one_demand(self) -> Self:
         """It says one thing of that place."""
         given = [self.equals, self.length, self.contains, self.absent, self.same]
         if sum(one is not None for one in given) != 1:
             raise ValueError("give one of `equals`, `length`, `contains`, `absent`, `same`")
+        return self
 
 
 ARGUMENTS = ValueAt

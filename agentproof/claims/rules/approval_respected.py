@@ -34,6 +34,7 @@ from ...models.events import (
     ToolStarted,
 )
 from ...models.manifest import Finding
+from ...sdk import KNOWN
 from ..trace.approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ..trace.evidence import Evidence, View
 from ..trace.items import call_id_of
@@ -140,7 +141,7 @@ def _blames_no_model(run: Run, line: StateLine) -> bool:
     if isinstance(line.birth, StateRestored) and line.birth.lacking:
         return False
     error = run.ended.error if run.ended is not None and run.ended.outcome == "raised" else None
-    if error is None or error.type != "agents.exceptions:ModelBehaviorError":
+    if error is None or error.type not in {sdk.model_error for sdk in KNOWN.values()}:
         return False
     return not any(one.model_calls() or one.tools_started() for one in run.tree())
 

@@ -22,6 +22,7 @@ from typing import Any
 from ...models.diff import Absent, Change
 from ...models.events import StateRestored
 from ...models.manifest import Finding
+from ...sdk import sdk_of
 from ..trace.evidence import Evidence, View
 from ..trace.items import part_at
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, sides
@@ -56,7 +57,7 @@ def _violations(restored: list[StateRestored], view: View) -> Iterator[Finding]:
 
 
 def _version(document: Any) -> Any:  # Any: a state's JSON
-    return document.get("$schemaVersion") if isinstance(document, dict) else None
+    return document.get(sdk_of(document).schema_key) if isinstance(document, dict) else None
 
 
 def _is_spelled_out(change: Change) -> bool:

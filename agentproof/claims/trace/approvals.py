@@ -1,15 +1,14 @@
 """Approvals: what a state held when it was born, what the script decided on it, what a run may rest on.
 
-A state's JSON keeps them in `context.approvals` by tool, and from about openai-agents 0.22 in
-`context.function_tool_approvals` by agent and tool. A decision is a list of call ids, or `true` for a
-sticky one. A state's own later JSON is never asked: what leaks into it is what the rules look for.
+Where a state's JSON keeps them is the SDK's own (`sdk`): a list of call ids, or `true` for a sticky one. A
+state's own later JSON is never asked: what leaks into it is what the rules look for.
 """
 
-from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ...models.events import Event, StateDecided
 from ...models.wire import MAX_TEXT
+from ...sdk import sdk_of
 from .evidence import View
 from .items import find_calls, is_id
 from .states import StateLine
@@ -62,10 +61,11 @@ def holds_approval(line: StateLine, view: View, *, tool: str, call_id: str, by: 
         return True
     if line.birth is None:
         return None
+    born = view.state(line.birth.snapshot)
     return any(
-        (decided is True and _tool_name(name) == tool)
+        (decided is True and name == tool)
         or (isinstance(decided, list) and any(is_id(one, call_id) for one in decided))
-        for name, decided in _approved_in(view.state(line.birth.snapshot))
+        for name, decided in sdk_of(born).approved_in(born)
     )
 
 
@@ -76,37 +76,9 @@ def is_function_call(line: StateLine, view: View, decision: StateDecided) -> boo
 
 
 def was_executed(document: Any, call_id: str) -> bool:  # Any: a state's JSON
-    """Whether a state's JSON says that this call was executed (openai-agents 0.20 and newer keep it in
-    `context.tool_invocations`)."""
-    context = document.get("context") if isinstance(document, dict) else None
-    calls = context.get("tool_invocations") if isinstance(context, dict) else None
-    if not isinstance(calls, dict):
-        return False
+    """Whether a state's JSON says that this call was executed."""
+    sdk = sdk_of(document)
+    calls = sdk.calls_in(document)
     # Only an id that events shorten is not there as they name it.
     whole = call_id if len(call_id) < MAX_TEXT else next((one for one in calls if is_id(one, call_id)), None)
-    record = calls.get(whole)
-    return isinstance(record, dict) and record.get("executed") is True
-
-
-def _tool_name(key: str) -> str:
-    """The tool of an approval key, which may carry a namespace."""
-    return key.rpartition(".")[2].rpartition(":")[2]
-
-
-def _approved_in(document: Any) -> Iterator[tuple[str, Any]]:  # Any: a state's JSON, nested states included
-    stack = [document]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, list):
-            stack.extend(part)
-        if not isinstance(part, dict):
-            continue
-        by_tool = part.get("approvals")
-        for name, record in by_tool.items() if isinstance(by_tool, dict) else ():
-            if isinstance(record, Mapping):
-                yield str(name), record.get("approved")
-        by_agent = part.get("function_tool_approvals")
-        for record in by_agent if isinstance(by_agent, list) else ():
-            if isinstance(record, Mapping) and isinstance(record.get("decision"), Mapping):
-                yield str(record.get("tool_key")), record["decision"].get("approved")
-        stack.extend(part.values())
+    return sdk.was_executed(calls.get(whole) if whole is not None else None)

@@ -16,11 +16,12 @@ from ...models.events import Event, RecorderFailed, ScriptEnded, SessionUsed, St
 from ...models.manifest import EventRef
 from ...models.trace import Mode, Trace
 from ...models.wire import Sha256
+from ...sdk import sdk_of
 from .items import Key, items_of, key_of
 from .order import Order
 from .runs import Run, runs_of
 from .sessions import Stores, added_by
-from .states import Lineage, StateLine, comparable, lines_of
+from .states import Lineage, StateLine, lines_of
 from .threads import Threads
 
 E = TypeVar("E", bound=Event)
@@ -153,9 +154,10 @@ class View:
         return self._state(digest)
 
     def comparable(self, digest: Sha256) -> Any:  # Any: a state's JSON
-        """A state's JSON without what may change of itself (see `states.comparable`)."""
+        """A state's JSON without what may change of itself (see `Sdk.comparable`)."""
         if digest not in self._comparable:
-            self._comparable[digest] = comparable(self._state(digest))
+            state = self._state(digest)
+            self._comparable[digest] = sdk_of(state).comparable(state)
         return self._comparable[digest]
 
     def changes(self, before: Sha256, after: Sha256) -> list[Change]:

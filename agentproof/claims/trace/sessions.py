@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...models.events import SessionUsed
+from ...sdk import KNOWN
 from .items import Item, Key, items_of, key_of
 
 _IN_MEMORY = ("", ":memory:")
@@ -69,7 +70,7 @@ class Stores:
             if event.database is not None and not _is_in_memory(event) and event.session_id is not None:
                 name = f"{_file(event.database)}#{event.session_id}"
             self._names.setdefault(event.session, name)
-            self.opaque = self.opaque or not event.session_class.startswith("agents.")
+            self.opaque = self.opaque or not _is_an_sdks_own(event.session_class)
             store = self.of(event.session)
             store.used.append(event)
             store.began_empty = _is_in_memory(event)
@@ -85,3 +86,7 @@ class Stores:
 
     def all(self) -> list[Store]:
         return list(self._stores.values())
+
+
+def _is_an_sdks_own(name: str) -> bool:
+    return any(name.startswith(f"{sdk.package}.") for sdk in KNOWN.values())

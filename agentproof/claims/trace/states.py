@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from ...errors import BundleError
 from ...models.events import Event, StateDecided, StateMade, StateObserved, StateRestored, StateSerialised
@@ -155,38 +154,3 @@ class Lineage:
         count = bisect_left(written, birth.seq, key=lambda one: one.seq)
         if count:
             yield written[count - 1].state, written[count - 1].seq
-
-
-_LEFT_OUT = frozenset(
-    {
-        "$schemaVersion",
-        "trace",
-        "_generated_items_last_processed_marker",
-        "generated_items_last_processed_marker",
-    }
-)
-"""Keys of a state's JSON that say nothing about the run: its format, its trace's ids, a marker that
-`to_json()` itself sets (openai-agents 0.11 and newer)."""
-
-
-def comparable(document: Any) -> Any:  # Any: a state's JSON
-    """A state's JSON, nested states included, without what may change of itself and without the caller's
-    own context object."""
-    if isinstance(document, list):
-        return [comparable(part) if isinstance(part, dict | list) else part for part in document]
-    if not isinstance(document, dict):
-        return document
-    left_out = _LEFT_OUT if "$schemaVersion" in document else ()
-    kept = {
-        key: comparable(part) if isinstance(part, dict | list) else part
-        for key, part in document.items()
-        if key not in left_out
-    }
-    if not left_out:
-        return kept
-    context = kept.get("context")
-    if isinstance(context, dict):
-        kept["context"] = {
-            key: part for key, part in context.items() if key not in ("context", "context_meta")
-        }
-    return kept

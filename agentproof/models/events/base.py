@@ -2,24 +2,37 @@
 
 from typing import Annotated
 
-from .._core import Limits
-from ..values import Value
-from ..wire import Count, Sha256, Text, Wire
+from pydantic import Field
 
-Seq = Annotated[int, Limits(ge=1, le=2**53 - 1)]
+from ..values import Value
+from ..wire import Count, ListOf, Sha256, Text, Wire
+
+Seq = Annotated[int, Field(ge=1, le=2**53 - 1)]
 """The place of an event in the canonical order, counted from 1."""
 
-Label = Annotated[str, Limits(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
+Label = Annotated[str, Field(pattern=r"^[A-Z][1-9][0-9]*$", max_length=16)]
 """A name for one object of the observed program, numbered by first appearance in canonical order:
 R run, S state, Q result, M model call, D session, F frame, P process, T span, W trace."""
 
 StateDigest = Sha256
 """The digest of a member under `states/`."""
 
-ClassName = Annotated[str, Limits(pattern=r"^[^\s:]+:\S+$", max_length=400)]
+ClassName = Annotated[str, Field(pattern=r"^[^\s:]+:\S+$", max_length=400)]
 """A Python class as `module:Qualname`."""
 
-__all__ = ["ClassName", "Count", "Event", "Failure", "Label", "Seq", "StateDigest", "Text", "Value", "Wire"]
+__all__ = [
+    "ClassName",
+    "Count",
+    "Event",
+    "Failure",
+    "Label",
+    "ListOf",
+    "Seq",
+    "StateDigest",
+    "Text",
+    "Value",
+    "Wire",
+]
 
 
 class Event(Wire):
@@ -31,7 +44,7 @@ class Event(Wire):
     run: Label | None = None
     """The innermost run that the event belongs to; absent outside of all runs."""
 
-    after: tuple[Seq, ...] | None = None
+    after: ListOf[Seq] | None = None
     """The events that must precede this one, ascending and smaller than `seq`; absent means the one
     just before it. Two events that no chain of these connects happened in parallel."""
 
@@ -44,7 +57,7 @@ class Failure(Wire):
     message: Value
     """Its text. Python's own exceptions word theirs by version, so the evidence projection leaves it out."""
 
-    bases: tuple[ClassName, ...] = ()
+    bases: ListOf[ClassName] = ()
     """The classes above it, nearest first, without `builtins:object`."""
 
     data: Value | None = None

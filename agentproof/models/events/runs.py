@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import ClassName, Count, Event, Failure, Label, StateDigest, Text, Value, Wire
+from .base import ClassName, Count, Event, Failure, Label, ListOf, StateDigest, Text, Value, Wire
 from .states import Moment
 
 
@@ -58,7 +58,7 @@ class RunEnded(Event):
     last_agent: Text | None = None
     items: Value | None = None
     """The new items of the result."""
-    interruptions: tuple[Interruption, ...] = ()
+    interruptions: ListOf[Interruption] = ()
     snapshot: StateDigest | None = None
     """What `result.to_state().to_json()` says, asked in a forked child; absent for a run that the SDK
     itself started inside of another, whose result nobody else sees."""
@@ -116,14 +116,14 @@ class ModelCalled(Event):
     """True where a stream was fed from `get_response`."""
     instructions: Value | None = None
     input: Value
-    tools: tuple[Text, ...] = ()
-    handoffs: tuple[Text, ...] = ()
+    tools: ListOf[Text] = ()
+    handoffs: ListOf[Text] = ()
     settings: Value | None = None
     output_type: Text | None = None
     previous_response_id: Text | None = None
     conversation_id: Text | None = None
     prompt: Value | None = None
-    handoff_filters: tuple[Text, ...] = ()
+    handoff_filters: ListOf[Text] = ()
     """The offered handoffs that filter or nest the history which the next agent gets."""
 
 

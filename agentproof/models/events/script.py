@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Count, Event, Failure, Label, Text, Value, Wire
+from .base import Count, Event, Failure, Label, ListOf, Text, Value, Wire
 
 
 class ScriptStarted(Event):
@@ -10,8 +10,8 @@ class ScriptStarted(Event):
 
     kind: Literal["script.started"]
     entry: Text
-    arguments: tuple[Text, ...] = ()
-    tests: tuple[Text, ...] = ()
+    arguments: ListOf[Text] = ()
+    tests: ListOf[Text] = ()
     """pytest node ids; then these are run, and the entry is the file of the first."""
 
 
@@ -61,7 +61,7 @@ class ScriptEnded(Event):
     outcome: Literal["exited", "raised", "killed", "timed_out", "too_much_output", "out_of_memory"]
     code: int | None = None
     error: Failure | None = None
-    frames: tuple[Frame, ...] = ()
+    frames: ListOf[Frame] = ()
     """For `raised`: the frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
     premise: Premise | None = None
@@ -101,7 +101,7 @@ class ProcessEnded(Event):
     outcome: Literal["exited", "raised"]
     code: int | None = None
     error: Failure | None = None
-    frames: tuple[Frame, ...] = ()
+    frames: ListOf[Frame] = ()
     raised_in: RaisedIn | None = None
     premise: Premise | None = None
 

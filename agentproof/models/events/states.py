@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Event, Failure, Label, StateDigest, Text, Value
+from .base import Event, Failure, Label, ListOf, StateDigest, Text, Value
 
 Moment = Literal["decision", "restore", "run_start", "run_end", "exit", "body"]
 """When all live states are looked at (`restore`: also when a state's JSON is taken). `body` (the return
@@ -58,7 +58,7 @@ class StateRestored(Event):
     form: Literal["json", "string"]
     source: StateDigest | None = None
     """The JSON that it was made from."""
-    lacking: tuple[Text, ...] = ()
+    lacking: ListOf[Text] = ()
     """The function tools that the JSON waits with and that the agent it is restored for does not have."""
     snapshot: StateDigest
     live: Value | None = None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Event, Failure, Text
+from .base import Event, Failure, ListOf, Text
 from .script import Frame, Premise, RaisedIn
 
 
@@ -29,7 +29,7 @@ class TestEnded(Event):
     reason: Text | None = None
     """Why it was skipped or may fail, in its author's words."""
     error: Failure | None = None
-    frames: tuple[Frame, ...] = ()
+    frames: ListOf[Frame] = ()
     """The frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
     premise: Premise | None = None

@@ -1,7 +1,8 @@
 """Tools as the SDK's own hooks and the script's own bodies show them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from ..wire import exactly
 from .base import ClassName, Event, Failure, Label, Text, Value
 
 
@@ -36,7 +37,7 @@ class ToolEnded(Event):
     call_id: Text | None = None
     output: Value
     output_type: ClassName
-    without_body: Literal[True] | None = None
+    without_body: Annotated[Literal[True], exactly(bool)] | None = None
     """True where the tool stands for a function of the reproduction's own that did not run, though the
     arguments are such as it takes (CPython 3.12 and newer)."""
 

@@ -104,6 +104,7 @@ def record(
         "modes": list(modes),
         "work": {mode: str(work / f"work-{mode}") for mode in modes},
         "distribution": "openai-agents",
+        "adapter": "openai_agents",
         "package": "agents",
         "site_packages": str(site_packages or work),
         "network": network,

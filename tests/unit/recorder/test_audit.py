@@ -15,7 +15,9 @@ from agentproof._recorder.plan import Plan
 
 def _plan(**more: Any) -> Plan:
     document = {
-        **dict.fromkeys(("control", "root", "entry", "distribution", "package", "site_packages"), "/nowhere"),
+        **dict.fromkeys(
+            ("control", "root", "entry", "distribution", "adapter", "package", "site_packages"), "/nowhere"
+        ),
         "modes": ["as-written"],
         "work": {},
     }

@@ -65,6 +65,7 @@ def plan_of(tmp_path: Path, source: str = "", *, tests: Sequence[str] = ()) -> P
             "modes": ["as-written"],
             "work": {},
             "distribution": "tinysdk",
+            "adapter": "",
             "package": "tinysdk",
             "site_packages": str(tmp_path / "site"),
             "tests": list(tests),

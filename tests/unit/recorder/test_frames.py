@@ -48,7 +48,9 @@ def test_an_error_is_the_innermost_frames(
         monkeypatch.syspath_prepend(str(directory))
     for module in ("the_sdk", "the_script"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    document: dict[str, Any] = dict.fromkeys(("control", "entry", "distribution", "site_packages"), "")
+    document: dict[str, Any] = dict.fromkeys(
+        ("control", "entry", "distribution", "adapter", "site_packages"), ""
+    )
     plan = Plan({**document, "root": str(tmp_path / "root"), "package": "the_sdk", "modes": [], "work": {}})
     script = importlib.import_module("the_script")
     with pytest.raises((AssertionError, ValueError)) as raised:
@@ -61,6 +63,8 @@ def test_an_error_is_the_innermost_frames(
 
 
 def test_an_error_with_no_frame_of_the_reproductions_was_raised_nowhere(tmp_path: Path) -> None:
-    document: dict[str, Any] = dict.fromkeys(("control", "entry", "distribution", "site_packages"), "")
+    document: dict[str, Any] = dict.fromkeys(
+        ("control", "entry", "distribution", "adapter", "site_packages"), ""
+    )
     plan = Plan({**document, "root": str(tmp_path), "package": "the_sdk", "modes": [], "work": {}})
     assert frames.of(ValueError(), plan) == {"frames": [], "raised_in": None}

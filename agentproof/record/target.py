@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..environment import checkout as _checkout
-from ..environment import dates, interpreters, wheel_store
+from ..environment import checkout, interpreters, wheel_store
 from ..errors import UsageError
-from ..models.manifest import LATEST
-from ..record.observe import Progress
-from ..record.recording import Request
+from ..models.manifest import Origin
+from ..sdk import DEFAULT
+from .conditions import Conditions
+from .progress import Progress
 
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*(?:\+[A-Za-z0-9.]+)?)")
-DISTRIBUTION: Final = "openai-agents"
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,10 @@ class Target:
     revision: str | None = None
     dirty: bool = False
     """Take the checkout as it stands, with what is not committed."""
+    origin: Origin | None = None
+    """Where `wheel` came from, when not just from a file."""
+    sha256: str | None = None
+    """The SHA-256 that the target wheel must have."""
 
     @property
     def label(self) -> str:
@@ -42,9 +45,9 @@ class Target:
 def parse_release(text: str) -> tuple[str, bool]:
     """The requirement that `--sdk` names, as a version, `latest` or itself; and whether it is the latest."""
     if text == "latest":
-        return DISTRIBUTION, True
+        return DEFAULT.distribution, True
     if match := _VERSION.fullmatch(text):
-        return f"{DISTRIBUTION}=={match[1]}", False
+        return f"{DEFAULT.distribution}=={match[1]}", False
     return text, False
 
 
@@ -57,7 +60,7 @@ def parse_target(text: str, *, dirty: bool = False, option: str = "--with") -> T
     release, newest = parse_release(text)
     if newest or release != text:
         return Target(text, requirement=release)
-    if text.startswith((f"{DISTRIBUTION}==", f"{DISTRIBUTION}[")):
+    if text.startswith((f"{DEFAULT.distribution}==", f"{DEFAULT.distribution}[")):
         return Target(text, requirement=text)
     if text.endswith(".whl"):
         if not Path(text).is_file():
@@ -86,7 +89,7 @@ def check_targets(targets: Sequence[Target]) -> None:
     """
     for target in targets:
         if target.checkout is not None:
-            _checkout.look(target.checkout, target.revision, dirty=target.dirty)
+            checkout.look(target.checkout, target.revision, dirty=target.dirty)
 
 
 def parse_checkout(text: str, *, dirty: bool = False) -> Target:
@@ -113,30 +116,56 @@ def _checkout_named(text: str) -> Target | None:
     return None
 
 
+def chosen_target(
+    *,
+    sdk: str | None,
+    wheel: Path | None,
+    source: str | None,
+    dirty: bool,
+    sha256: str | None,
+    as_of: str | None,
+) -> Target | None:
+    """The target that `record` is told; None: the one that the script's header names.
+
+    Raises:
+        UsageError: two options name it, or one of them makes no sense.
+    """
+    given = {"--sdk": sdk, "--wheel": wheel, "--source": source}
+    named = [option for option, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} both name the target", hint="give one of them")
+    if dirty and source is None:
+        raise UsageError("--dirty is about the changes of a checkout", hint="name it: --source DIR --dirty")
+    if source is not None:
+        return replace(parse_checkout(source, dirty=dirty), sha256=sha256)
+    if wheel is not None:
+        return Target(wheel.name, wheel=wheel, sha256=sha256)
+    if sdk is None:
+        return None if sha256 is None else Target("", sha256=sha256)
+    requirement, newest = parse_release(sdk)
+    # The newest of another day is not the newest of now.
+    text = "latest" if newest and as_of is None else requirement
+    return Target(text, requirement=requirement, sha256=sha256)
+
+
 @contextmanager
-def request_for(base: Request, target: Target, story: Progress) -> Iterator[Request]:
-    """The request that records `base` on `target`; a wheel that is built for it lasts as long as the block.
+def built(target: Target, conditions: Conditions, progress: Progress) -> Iterator[Target]:
+    """The target with its wheel, where it is a checkout; a wheel that is built lasts as long as the block.
 
     Raises:
         UsageError: there is no such checkout or commit.
         CannotDoError: it cannot be built.
     """
-    if target.checkout is not None:
-        interpreter = interpreters.find(base.python)
-        with _checkout.built(
-            target.checkout,
-            target.revision,
-            dirty=target.dirty,
-            offline=base.offline,
-            interpreter=interpreter,
-            store=wheel_store.default_store(),
-            progress=story.working,
-        ) as made:
-            yield replace(base, wheel=made.wheel, origin=made.origin, sdk=None)
-    elif target.wheel is not None:
-        yield replace(base, wheel=target.wheel, origin=None, sdk=None)
-    else:
-        # The newest release is that of now, whatever day its neighbours are locked as of.
-        newest = target.text == LATEST
-        as_of = dates.NOW if newest else base.as_of
-        yield replace(base, sdk=target.requirement, wheel=None, as_of=as_of, newest=newest)
+    if target.checkout is None:
+        yield target
+        return
+    with checkout.built(
+        target.checkout,
+        target.revision,
+        dirty=target.dirty,
+        offline=conditions.offline,
+        interpreter=interpreters.find(conditions.python),
+        store=wheel_store.default_store(),
+        progress=progress.working,
+    ) as made:
+        yield replace(target, wheel=made.wheel, origin=made.origin)

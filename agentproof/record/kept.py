@@ -12,22 +12,22 @@ Rules:
 
 import hashlib
 import os
-from dataclasses import asdict
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from .. import __version__
-from ..bundle.store import WHEELS, Bundle, from_zip_bytes, zip_bytes
+from ..bundle.digests import sha256
+from ..bundle.store import Bundle, from_zip_bytes, without_wheel, zip_bytes
 from ..environment import wheel_store
 from ..environment.locking import Lock
 from ..errors import BundleError
 from ..isolation import levels
-from ..models.manifest import Manifest
 from ..models.wire import Sha256, encode
 from ..system.files import write_atomic
-from ..trust import seal as _seal
-from .assemble import UnsignedBundle
-from .observe import Conditions, Reproduction
+from ..trust.seal import seal, unseal
+from .conditions import Conditions
+from .reproduction import Reproduction
 
 
 def default_results() -> "ResultStore":
@@ -41,32 +41,30 @@ class ResultStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def get(self, key: Sha256) -> UnsignedBundle | None:
+    def get(self, key: Sha256) -> Bundle | None:
         """The recording that was kept under `key`, without its wheel."""
         try:
             sealed = (self.root / key).read_bytes()
             os.utime(self.root / key)  # what pruning goes by
         except OSError:
             return None
-        data = _seal.unseal(sealed, what=f"recording {key}")
+        data = unseal(sealed, what=f"recording {key}")
         if data is None:
             return None
         try:
             bundle = from_zip_bytes(data)
-            return UnsignedBundle(Manifest.from_bytes(bundle.manifest), bundle)
+            _ = bundle.document
         except BundleError:  # of an older format
             return None
+        return bundle
 
-    def put(self, key: Sha256, assembled: UnsignedBundle) -> None:
+    def put(self, key: Sha256, bundle: Bundle) -> None:
         """Keep a recording.
 
         Raises:
             CannotDoError: the cache cannot be written.
         """
-        members = {
-            path: data for path, data in assembled.bundle.members.items() if not path.startswith(WHEELS)
-        }
-        sealed = _seal.seal(zip_bytes(Bundle(assembled.bundle.manifest, members)), what=f"recording {key}")
+        sealed = seal(zip_bytes(replace(without_wheel(bundle), attestations={})), what=f"recording {key}")
         if sealed is not None:
             write_atomic(self.root / key, sealed)
 
@@ -77,29 +75,26 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
     Raises:
         CannotDoError: the isolation that is asked for cannot be had.
     """
-    source = reproduction.source
-    files, _ = source.read()
     choice = levels.choose(conditions.require_isolation)
     document = {
         "agentproof": own_sources(),
-        "files": {name: _sha256(data) for name, data in files.items()},
-        "entry": source.entry,
-        "arguments": list(source.arguments),
-        "tests": list(source.tests),
-        "requires": list(reproduction.extra),
-        "variables": [sorted(conditions.variables.values.items()), sorted(conditions.variables.public)],
+        "files": {name: sha256(data) for name, data in reproduction.files.items()},
+        "entry": reproduction.entry,
+        "arguments": list(reproduction.arguments),
+        "tests": list(reproduction.tests),
+        "requires": list(reproduction.requires),
         "expectations": reproduction.expectations.to_shape(),
+        "variables": [sorted(conditions.variables.values.items()), sorted(conditions.variables.public)],
         "environment": lock.environment(installed_files=0).to_shape(),
         "target": lock.target.to_shape(),
         "python": str(lock.python.path),
         "isolation": [choice.level, choice.landlock],
         "conditions": {
-            name: str(part)
-            for name, part in asdict(conditions).items()
-            if name not in ("require_isolation", "side_by_side", "variables")
+            name: str(getattr(conditions, name))
+            for name in ("allow_sdk_changes", "repeats", "redact", "redact_patterns", "limits")
         },
     }
-    return _sha256(encode(document))
+    return sha256(encode(document))
 
 
 @cache
@@ -111,7 +106,3 @@ def own_sources() -> Sha256:
         if path.relative_to(package).parts[0] not in ("cli", "render"):
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def _sha256(data: bytes) -> Sha256:
-    return hashlib.sha256(data).hexdigest()
