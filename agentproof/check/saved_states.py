@@ -60,10 +60,8 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         raise UsageError(f"{path}: no such file or directory")
     if path.is_dir() or path.name.endswith(ZIP_SUFFIX):
         bundle = read_bundle(path)
-        files = bundle.document.reproduction.files
-        carried = {
-            f"{path}/{name}": bundle.members[name] for name in files if _has_mark(bundle.members[name])
-        }
+        files = {name: bundle.members[name] for name in bundle.document.reproduction.files}
+        carried = {f"{path}/{name}": data for name, data in files.items() if _has_mark(data)}
     else:
         data = path.read_bytes()
         carried = {str(path): data} if _has_mark(data) else {}

@@ -22,6 +22,7 @@ def init(name: str, *, sdk: str | None) -> None:
     Where there is a directory bundles/, it becomes bundles/NAME/reproduction.py; elsewhere NAME.py.
     """
     from ..errors import CannotDoError, UsageError
+    from ..sdk import DEFAULT
     from ..system.files import write_atomic
 
     name = name.removesuffix(".py")

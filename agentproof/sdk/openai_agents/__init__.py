@@ -1,7 +1,7 @@
 """`openai-agents`: its names, and the JSON of its `RunState`.
 
-Approvals lie in `context.approvals` by tool, and from about 0.22 in `context.function_tool_approvals` by agent
-and tool. 0.20 and newer keep in `context.tool_invocations` which calls were executed.
+Approvals lie in `context.approvals` by tool, and from about 0.22 in `context.function_tool_approvals` by
+agent and tool. 0.20 and newer keep in `context.tool_invocations` which calls were executed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ class OpenaiAgents:
     distribution = "openai-agents"
     package = "agents"
     adapter = "openai_agents"
-    related = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
+    related: tuple[str, ...] = ("openai", "pydantic", "mcp", "griffelib", "griffe", "litellm", "websockets")
     state_mark = b'"$schemaVersion"'
     schema_key = "$schemaVersion"
     model_error = "agents.exceptions:ModelBehaviorError"
