@@ -47,8 +47,8 @@ def assemble(
 ) -> Bundle:
     """Canonicalise, compare, judge and lay out the unsigned bundle of these recordings.
 
-    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given. Lines
-    that it printed otherwise in the first repeat and in another one are added to `varied`.
+    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given.
+    Lines that it printed otherwise in the first repeat and in another one are added to `varied`.
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.

@@ -17,11 +17,15 @@ from typing import Any
 
 from agentproof.errors import AgentproofError
 from agentproof.models.expectations import Expectations, from_options
-from agentproof.record import recording as record
-from agentproof.record.selection import parse_named
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.record.recording import record
+from agentproof.record.reproduction import read_reproduction
+from agentproof.record.selection import select
+from agentproof.record.target import parse_target
 from agentproof.trust import signing
 
-from .recordings import CASES, PYTEST, Case, Quiet, cases
+from .recordings import CASES, PYTEST, Case, cases
 
 _BY_HAND = {
     # Still so on the newest release, so that no repaired one prints what should be.
@@ -75,20 +79,18 @@ def row(case: Case, key: signing.PrivateKey) -> str:
 
 
 def _verdict(case: Case, version: str, expected: Expectations, key: signing.PrivateKey) -> str:
-    named = parse_named(str(case.script))
-    request = record.Request(
-        script=named.script,
-        root=named.root,
-        tests=named.tests,
-        sdk=f"openai-agents=={version}",
+    reproduction = read_reproduction(select(str(case.script)))
+    conditions = Conditions(
         python=case.facts.get("python"),
-        extra=PYTEST if named.tests else (),
+        requires=PYTEST if reproduction.tests else (),
         expectations=expected,
+        repeats=1,
     )
     try:
-        judgement = record.record(request, key=key, story=Quiet()).manifest.judgement
+        recorded = record(reproduction, parse_target(version), conditions, key=key, progress=Silent())
     except AgentproofError as error:
         return f"not recorded ({error.message[:80]})"
+    judgement = recorded.document.judgement
     ours = [claim for claim in judgement.claims if claim.id.startswith("should-")]
     modes = [claim.mode[0] for claim in ours if claim.status == "violated"]
     reasons = f" ({', '.join(judgement.reasons)})" if judgement.reasons else ""
