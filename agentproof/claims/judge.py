@@ -15,12 +15,12 @@ Rules:
    the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
 5. What the script takes for granted is not the SDK's: where a variable, a key, a file or a module is not
    there, where an assertion failed before the SDK was called, or where the SDK was never imported, what the
-   reporter expects is `not_observed`; so it is with its runs streamed, where only that keeps the script from
-   its end.
+   reporter expects is `not_observed`. So it is with the runs streamed where only that keeps the script from
+   its end, or where what is expected is met as written: the reporter speaks of the script as it is.
 6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -126,13 +126,27 @@ def judge(
         else:
             results.append(_evaluated(claim, evaluate, seen))
     return _concluded(
-        tuple(results),
+        tuple(_as_written_first(results)),
         evidence,
         overruling=_overruling(evidence, recordings, conduct, isolation),
         blind=blind,
         excused=excused,
         version=version,
     )
+
+
+def _as_written_first(results: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
+    """The results, without expectations that are met as written and not with the runs streamed: what a
+    reporter expects is of the script as it is, and what it does otherwise may be this tool's variation of
+    it."""
+    known = list(results)
+    met = {each.id for each in known if each.kind in EXPECTED and each.mode == "as-written" and _holds(each)}
+    for each in known:
+        varied = each.kind in EXPECTED and each.mode == "streamed" and each.id in met
+        if varied and each.status == "violated":
+            yield ClaimResult.from_shape({**each.to_shape(), "status": "not_observed", "sites": 0})
+        else:
+            yield each
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:

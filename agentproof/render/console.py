@@ -62,7 +62,8 @@ class TerminalProgress:
         if self._quiet:
             return
         self._stop()
-        click.echo(f"  {label:<{_LABEL}}{printable(text)}", err=True)
+        for line in labelled(label, text):
+            click.echo(line, err=True)
 
     def _stop(self) -> None:
         if self._status is not None:

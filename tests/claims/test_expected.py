@@ -129,6 +129,16 @@ def test_a_variation_that_does_not_suit_the_script_breaks_no_expectation() -> No
     assert [each.status for each in _results(judgement)] == ["violated", "not_observed"]
 
 
+def test_what_is_met_as_written_is_not_broken_by_streaming_it() -> None:
+    """Four real cases print something else on the release that repaired them, once streamed."""
+    other = Script("streamed")
+    other.end(other.run(), final_output="done 3", output_type="builtins:str")
+    other.exit()
+    other.add("script.wrote", stream="stdout", text="x\n", size=2, truncated=False)
+    judgement = judged(script(), other, expectations=expecting(should_print=["balance: 90"]))
+    assert [each.status for each in _results(judgement)] == ["holds", "not_observed"]
+
+
 @pytest.mark.parametrize("premise", ["environment", "before_sdk"])
 def test_what_the_script_takes_for_granted_breaks_no_expectation(premise: str) -> None:
     """Journey 1: an assertion on OPENAI_API_KEY is no bug of the SDK's."""

@@ -93,6 +93,10 @@ def _verdict(case: Case, version: str, expected: Expectations, key: signing.Priv
     judgement = recorded.document.judgement
     ours = [claim for claim in judgement.claims if claim.id.startswith("should-")]
     modes = [claim.mode[0] for claim in ours if claim.status == "violated"]
+    own = {claim.id for claim in ours}
+    others = sorted({claim.id for claim in judgement.claims if claim.status == "violated"} - own)
+    if others and not modes and any(claim.status == "holds" for claim in ours):
+        return f"as it should ({', '.join(others)} is violated)"
     reasons = f" ({', '.join(judgement.reasons)})" if judgement.reasons else ""
     return f"violated ({''.join(modes)})" if modes else f"{judgement.verdict}{reasons}"
 
