@@ -22,6 +22,8 @@ from .ending import ending_hints
 from .seen import seen_lines, suggestions
 
 _LABEL = 14
+_NO_TERMINAL = 100_000
+"""Columns of what is no terminal: a line is one line there, for whoever searches in it."""
 
 
 class _Status(Protocol):
@@ -154,7 +156,7 @@ def _verdict(document: Manifest) -> str:
         said = list(dict.fromkeys(claims.explain(claim, each) for claim in failed for each in claim.because))
         parts = [*said[:2], *([f"{len(said) - 2} more expectations"] if len(said) > 2 else [])]
         if broken:
-            parts.append(f"{_rules(len(broken))} violated on {target} ({', '.join(broken)})")
+            parts.append(f"{_rules(len(broken))} on {target} ({', '.join(broken)})")
         return printable("; ".join(parts))
     judged = {claim.id for claim in rules if claim.status == "holds"}
     every = {claim.id for claim in rules}
@@ -183,7 +185,9 @@ def _under(label: str, texts: Iterable[str]) -> Iterator[str]:
         yield from labelled("" if number else label, text)
 
 
-def wrapped(text: str, *, first: str, rest: str, fg: str | None = None, fallback: int = 100) -> Iterator[str]:
+def wrapped(
+    text: str, *, first: str, rest: str, fg: str | None = None, fallback: int = _NO_TERMINAL
+) -> Iterator[str]:
     """A text behind `first`, in lines no wider than the terminal, the others behind `rest`; broken between
     words, and nowhere else. `first` is coloured by `fg`."""
     width = max(40, terminal_width(fallback))
@@ -237,8 +241,6 @@ def render_written(
         yield from labelled("kept", f"{kept}, which has the same evidence (--replace writes it anew)")
 
 
-_NO_TERMINAL = 100_000
-"""Columns of what is no terminal: a line of a check is one line there, for whoever searches in it."""
 _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_made": ("\N{EN DASH}", "yellow")}
 _WORDS = {"CURRENT": "green", "INTACT": "yellow", "UNTRUSTED": "red", "INVALID": "red", "STALE": "yellow"}
 
@@ -254,11 +256,9 @@ def render_report(report: Report, *, verbose: bool = False, quiet: bool = False)
         for claim in report.also:
             yield f"    also        {printable(claim.id)} ({claim.mode}): {claim.status.replace('_', ' ')}"
     word = f"{report.status}: "
-    yield from wrapped(
-        printable(_meaning(report)), first=word, rest="  ", fg=_WORDS[report.status], fallback=_NO_TERMINAL
-    )
+    yield from wrapped(printable(_meaning(report)), first=word, rest="  ", fg=_WORDS[report.status])
     if report.hint is not None and not quiet:
-        yield from wrapped(printable(report.hint), first="  next: ", rest="    ", fallback=_NO_TERMINAL)
+        yield from wrapped(printable(report.hint), first="  next: ", rest="    ")
 
 
 def _checks(report: Report) -> Iterator[str]:
@@ -275,7 +275,6 @@ def _checks(report: Report) -> Iterator[str]:
             first=f"  {mark} ",
             rest=" " * (_LABEL + 2),
             fg=colour,
-            fallback=_NO_TERMINAL,
         )
         yield from lines
     left = [check.name for check in requested if check.status == "not_made"]

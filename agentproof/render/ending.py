@@ -87,6 +87,9 @@ def _hint(end: ScriptEnded, trace: Traced) -> str | None:
     if _KEY_NAMES.search(_text(end.error.message)):
         return _SCRIPTED
     kinds = (end.error.type, *end.error.bases)
+    missing = _MISSING.search(_text(end.error.message))
+    if "builtins:ImportError" in kinds and missing is not None:
+        return _import_hint(missing[1])
     known = next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
     return _GIVE if known is None and end.premise == "environment" else known
 
@@ -95,6 +98,48 @@ _SCRIPTED: Final = (
     "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
     "writes one to start from)"
 )
+_MISSING: Final = re.compile(r"No module named '([A-Za-z0-9_.]+)'")
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "Crypto": "pycryptodome",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dns": "dnspython",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "fitz": "pymupdf",
+    "git": "GitPython",
+    "jose": "python-jose",
+    "jwt": "PyJWT",
+    "MySQLdb": "mysqlclient",
+    "OpenSSL": "pyOpenSSL",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools",
+    "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "slugify": "python-slugify",
+    "websocket": "websocket-client",
+    "yaml": "PyYAML",
+    "zmq": "pyzmq",
+}
+"""Well-known modules that their distribution does not have the name of."""
+
+
+def _import_hint(module: str) -> str:
+    """What to do about a module that is not there. No name is guessed: somebody else's project may have it."""
+    top = module.partition(".")[0]
+    if top in _DISTRIBUTIONS:
+        return f"--with {_DISTRIBUTIONS[top]} installs {top}, or name it in the script's header"
+    return (
+        f"--with REQUIREMENT installs what has {top} in it, by the name of its distribution, or name it in the "
+        "script's header; a module of your own lies beside the script, or in the directory that is recorded"
+    )
+
+
 _GIVE: Final = (
     "your environment is not passed: `--env NAME` passes a variable of yours, `--env NAME=VALUE` another"
 )

@@ -56,6 +56,23 @@ def test_an_end_that_newcomers_meet_has_a_next_step(event: dict[str, Any], hint:
     assert hint in ending_hints({"as-written": trace("as-written", event)})[-1]
 
 
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("dotenv", "--with python-dotenv installs dotenv"),
+        ("yaml", "--with PyYAML installs yaml"),
+        ("PIL.Image", "--with pillow installs PIL"),
+        ("shop", "--with REQUIREMENT installs what has shop in it"),
+    ],
+)
+def test_a_module_is_never_answered_with_a_name_that_nobody_wrote(module: str, hint: str) -> None:
+    """Journeys 6 and 7: what is called `shop` on an index is a stranger's."""
+    error = raised("builtins:ModuleNotFoundError", f"No module named '{module}'", "builtins:ImportError")
+    (told,) = ending_hints({"as-written": trace("as-written", error)})
+    assert told.startswith(hint)
+    assert "--with shop" not in told
+
+
 def test_a_script_that_asked_for_the_network_is_told_to_bring_a_model() -> None:
     refused = {
         "kind": "network.refused",
