@@ -1,7 +1,7 @@
-"""The committed bundles as this version of agentproof would judge them.
+"""The committed bundles as this version of agentproof would record them.
 
-A newer rule makes a committed bundle INVALID until it is recorded anew. What is measured or attacked here
-is the checker, so that the judgement is brought up to date and the bundle signed again.
+What is measured or attacked here is the check of a bundle by the version that made it, so that the judgement
+is brought up to date and the bundle signed again.
 """
 
 from dataclasses import replace

@@ -19,13 +19,14 @@ from pydantic_core import from_json
 from agentproof import __version__
 from agentproof.bundle.store import Bundle
 from agentproof.check.source import HeldWheel, Sources, read_wheel
-from agentproof.claims import expected_claims
+from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
-from agentproof.models.expectations import NOTHING
+from agentproof.models.expectations import NOTHING, Expectations
+from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
-from agentproof.models.trace import Mode, Trace
+from agentproof.models.trace import Trace
 from agentproof.models.wire import encode
 from agentproof.trust import signing
 from agentproof.trust.allowed_signers import Trust, parse_trust
@@ -341,13 +342,13 @@ class Draft:
 
     def judged(self) -> "Draft":
         """Compute the evidence id and the judgement from what the draft holds now."""
-        traces: dict[Mode, Trace] = {}
-        for each in map(Trace.from_shape, self.traces.values()):
-            traces[each.mode] = each
+        traces = {trace.mode: trace for trace in map(Trace.from_shape, self.traces.values())}
         states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
         expectations = parsed.reproduction.expectations or NOTHING
+        entry = parsed.reproduction.entry
+        header = read_header(self.files[entry], path=entry)
         self.manifest["judgement"] = judge(
             traces=traces,
             state=states.__getitem__,
@@ -355,15 +356,22 @@ class Draft:
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
-            authored=expected_claims(expectations, modes=traces),
+            authored=read_claims(header.claims, modes=traces, path=entry, expectations=expectations),
         ).to_shape()
+        return self.reidentified()
+
+    def reidentified(self) -> "Draft":
+        """Compute the evidence id alone."""
+        traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
+        states = {digest: from_json(data) for digest, data in self.states.items()}
+        expected = self.manifest["reproduction"].get("expectations", {})
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
             reproduction={path: sha256(data) for path, data in self.files.items()},
             tests=self.manifest["reproduction"].get("tests", ()),
             traces=traces.values(),
             state=states.__getitem__,
-            expectations=expectations,
+            expectations=Expectations.from_shape(expected),
         )
         return self
 

@@ -10,6 +10,8 @@ from tests import vector_makers as make
 from tests.forgeries import ORIGINAL
 
 WHEEL = forge.WHEEL_NAME
+LEFT_OUT = ("approval-respected", "state-integrity")
+"""What the forged bundle violates."""
 READERS: dict[str, dict[str, Any]] = {
     "trusting": {"trust": "trust/reporter", "wheel": WHEEL},
     "without trust": {"wheel": WHEEL},
@@ -35,6 +37,10 @@ class Vector:
     reader: str = "trusting"
     check: str | None = None
     reason: str | None = None
+    verdict: str | None = None
+    """What a checker that evaluates claims concludes, where that is not what the manifest says."""
+    beyond: tuple[str, ...] = ()
+    """Claims that such a checker finds violated and the manifest does not have in their version."""
 
 
 VECTORS = [
@@ -392,13 +398,6 @@ VECTORS = [
                 "The verdict does not follow from the traces.",
             ),
             (
-                "claims-left-out",
-                "violated claims removed",
-                "claims",
-                "claims_left_out",
-                "The violated claims were removed.",
-            ),
-            (
                 "other-title",
                 "another title",
                 "claims",
@@ -406,6 +405,25 @@ VECTORS = [
                 "The title is not that of the script's header.",
             ),
         )
+    ),
+    Vector(
+        "claims-left-out",
+        "The violated claims were removed and the verdict with them: whoever made it may not have known "
+        "these rules. A checker that has them judges them too.",
+        make.forgery("violated claims removed"),
+        "INTACT",
+        "without trust",
+        verdict="violated",
+        beyond=LEFT_OUT,
+    ),
+    Vector(
+        "claims-of-a-version-to-come",
+        "The violated claims are said to hold by version 99 of their rules. They are not recomputed and "
+        "count for nothing; a checker judges the versions that it has.",
+        make.by_the_reporter("violated claims of a version to come"),
+        "INTACT",
+        verdict="violated",
+        beyond=LEFT_OUT,
     ),
     Vector(
         "wheel-under-a-releases-name",

@@ -1,11 +1,12 @@
-"""Writes `tests/conformance/`: `python -m tests.vectors`. A test holds the two together.
+"""Writes what is new to `tests/conformance/`: `python -m tests.vectors`. A test holds the two together.
 
 A vector is a bundle, how a reader looks at it, and what a checker must say. The bundles are forged, so
-that they are small and the same in every run.
+that they are small. A bundle that is there stays as it is for ever: later tools, with other rules, must read
+those that today's made.
 """
 
+import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from tests import forge
 from tests.vector_cases import READERS, VECTORS
 
 PLACE = Path(__file__).parent / "conformance"
+SUMS = PLACE / "SHA256SUMS"
+"""Of every bundle, as `sha256sum --check` reads it."""
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Every generated file, by its path below `tests/conformance`."""
+    """Every generated file but the bundles, by its path below `tests/conformance`."""
     yield "trust/reporter", f"reporter@example {forge.REPORTER.public.line}\n".encode()
     yield "trust/another", f"another@example {forge.MAINTAINER.public.line}\n".encode()
     for name, options in (
@@ -38,7 +41,8 @@ def files() -> Iterator[tuple[str, bytes]]:
             "status": vector.status,
             "failed": {"check": vector.check, "reason": vector.reason} if vector.check else None,
         }
-        yield f"{vector.name}/bundle.zip", vector.make()
+        if vector.verdict is not None:
+            expected |= {"verdict": vector.verdict, "beyond": list(vector.beyond)}
         yield f"{vector.name}/expected.json", encode(expected)
         said = f"{vector.status}" + (
             f": `{vector.check}` fails with `{vector.reason}`" if vector.check else ""
@@ -47,15 +51,25 @@ def files() -> Iterator[tuple[str, bytes]]:
         yield f"{vector.name}/README.md", f"# {vector.name}\n\n{vector.why}\n\n{reader}\n\n{said}.\n".encode()
 
 
+def sums() -> str:
+    """What `SUMS` must say of the bundles that lie there."""
+    bundles = sorted(PLACE.glob("*/bundle.zip"))
+    return "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(PLACE)}\n" for path in bundles
+    )
+
+
 def main() -> None:
-    """Write the vectors anew."""
-    for old in PLACE.iterdir():
-        if old.is_dir():
-            shutil.rmtree(old)
+    """Write what a reader must say anew, and each bundle that is not there yet."""
     for path, data in files():
         place = PLACE / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
+    for vector in VECTORS:
+        bundle = PLACE / vector.name / "bundle.zip"
+        if not bundle.exists():
+            bundle.write_bytes(vector.make())
+    SUMS.write_text(sums(), "utf-8")
 
 
 if __name__ == "__main__":

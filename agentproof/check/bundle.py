@@ -14,6 +14,8 @@ one is not made when an earlier one failed:
                 of its files; the reader holds the same wheel.
 6. claims       The states are those that the traces refer to; the evidence id and the judgement are
                 what the traces give; title and reference are those of the reproduction's header.
+                The rules are those of the version that recorded; what this one has beyond them counts
+                for the verdict too, and with one that it lacks the check is not made.
 
    checkout     On request: the wheel's files are those of a checkout or revision of the reader's.
    installed    On request: they are those of the package in an environment of the reader's.
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
-from ..claims.judge import asked_in, judge
+from ..claims.judge import Rejudgement, judge, rejudge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
 from ..models.expectations import NOTHING
@@ -64,6 +66,7 @@ from .reporting import (
     is_fatal,
     reported,
     result_of,
+    stated_claim,
     status_of,
     target_of,
     unreadable,
@@ -72,6 +75,7 @@ from .reporting import (
 from .source import Sources, compare_loaded
 
 if TYPE_CHECKING:
+    from ..models.comparison import Row
     from .trees import Tree, TreeComparison
 
 
@@ -101,6 +105,10 @@ class CheckedBundle:
     """Set once the members match it."""
     traces: Mapping[Mode, Trace] = field(default_factory=dict)
     states: Mapping[str, Any] = field(default_factory=dict)  # Any: a state's JSON
+    judgement: Judgement | None = None
+    """As this tool judges the recording, with what the manifest does not have; set once it was recomputed."""
+    rows: "tuple[Row, ...]" = ()
+    """Of a comparison: its rows as this tool judges its recordings."""
 
     @property
     def status(self) -> BundleStatus:
@@ -185,8 +193,10 @@ class _Check:
         self.signers: list[Signer] = []
         self.differences: list[Difference] = []
         self.also: tuple[ClaimResult, ...] = ()
+        self.not_recomputed: tuple[ClaimResult, ...] = ()
+        self.judgement: Judgement | None = None
         self.verdict: Verdict | None = None
-        """Set once it was recomputed."""
+        """Both set once they were recomputed."""
         self.compared: dict[str, TreeComparison] = {}
         self.hint: str | None = None
 
@@ -348,11 +358,17 @@ class _Check:
         if found != manifest.evidence_id:
             text = f"the traces give evidence id {found}, the manifest says {manifest.evidence_id}"
             raise BundleError("other_evidence", text)
-        judgement = self._judge(manifest, header, (told, files[script.entry]))
-        counts = content.count_claims(judgement.claims)
-        return "passed", None, f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
+        judged = self._judge(manifest, header, (told, files[script.entry]))
+        recomputed = judged.now.claims[: len(judged.now.claims) - len(judged.beyond)]
+        counts = content.count_claims(recomputed)
+        text = f"recomputed from {len(self.traces)} traces: {counts}, as recorded"
+        if judged.not_recomputed:
+            kinds = dict.fromkeys(f"{claim.kind} {claim.version}" for claim in judged.not_recomputed)
+            self._advise("update agentproof, which lacks rules of this bundle")
+            return "not_made", "not_recomputed", f"{text}; this tool lacks {', '.join(kinds)}"
+        return "passed", None, text
 
-    def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Judgement:
+    def _judge(self, manifest: Manifest, header: Header, seen: Hashable) -> Rejudgement:
         """The recorded judgement, which is what the traces give; `seen` names them and the header."""
         # All that a judgement follows from beside traces and header, so that it is in the key below.
         given: dict[str, Any] = {  # Any: parts of the manifest
@@ -362,24 +378,31 @@ class _Check:
             "coverage": manifest.coverage,
             "version": manifest.judgement.version or 1,
         }
-        judged = partial(judge, traces=self.traces, state=self.states.__getitem__, **given)
         recorded = manifest.judgement
+        seen_by = {"traces": self.traces, "state": self.states.__getitem__, **given}
+        authored = content.authored_in(manifest, header, self.traces)
 
         def everything_judged() -> tuple[Judgement, bytes, Verdict]:
-            judgement = judged(authored=content.authored_in(manifest, header, self.traces))
+            judgement = judge(authored=authored, **seen_by)
             return judgement, content.values_in(judgement), verdict_of(judgement)
 
-        everything, values, verdict = _JUDGED.get(
-            (seen, manifest.reproduction.expectations, *given.values()), 1, everything_judged
+        key = (
+            seen,
+            manifest.reproduction.expectations,
+            *given.values(),
+            tuple((each.id, each.mode) for each in authored),
         )
-        if recorded == everything and content.values_in(recorded) == values:
-            self.verdict = verdict
-            return recorded
-        # Another version of agentproof may have known fewer claims: exactly those are judged again.
-        content.check_judgement(recorded, judged(claims=asked_in(recorded)))
-        self.also = content.left_out(manifest, everything)
-        self.verdict = verdict_of(recorded)
-        return recorded
+        own, values, verdict = _JUDGED.get(key, 1, everything_judged)
+        if recorded == own and content.values_in(recorded) == values:
+            self.judgement, self.verdict = own, verdict
+            return Rejudgement(own, own, (), ())
+        # Another version of agentproof knew other rules, or other versions of them.
+        content.check_claims(manifest, header, own)
+        judged = rejudge(recorded, own=own, **seen_by)
+        content.check_judgement(recorded, judged.recomputed)
+        self.judgement, self.verdict = judged.now, verdict_of(judged.now)
+        self.also, self.not_recomputed = judged.beyond, judged.not_recomputed
+        return judged
 
     # checkout, installed
     def _trees(self, manifest: Manifest, trees: "Iterable[Tree]") -> Outcome:
@@ -409,6 +432,7 @@ class _Check:
             differences=tuple(self.differences),
             stated=content.stated(manifest) if manifest is not None else (),
             also=tuple(map(reported, self.also)),
+            not_recomputed=tuple(map(stated_claim, self.not_recomputed)),
             hint=self.hint,
         )
-        return CheckedBundle(report, self.bundle, manifest, self.traces, self.states)
+        return CheckedBundle(report, self.bundle, manifest, self.traces, self.states, self.judgement)

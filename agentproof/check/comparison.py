@@ -1,7 +1,7 @@
 """The check of a comparison, offline like that of any bundle, and its report."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ..bundle.digests import sha256
@@ -9,9 +9,9 @@ from ..bundle.store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
 from ..diff.rows import BUNDLES, Attempt, Series, build_rows, wheel_place
 from ..errors import BundleError
 from ..limits import MAX_MANIFEST_BYTES
-from ..models.comparison import Comparison
+from ..models.comparison import Comparison, Row
 from ..models.diff import diff
-from ..models.manifest import Manifest
+from ..models.manifest import Judgement, Manifest
 from ..models.report import REQUIRED, CheckName, Report, Signer
 from ..models.statement import build_comparison_statement
 from ..models.wire import Sha256
@@ -31,6 +31,8 @@ class CheckedComparison:
     signers: tuple[Signer, ...]
     recordings: Mapping[Sha256, CheckedBundle]
     """The check of each bundle that it rests on."""
+    rows: tuple[Row, ...]
+    """The rows as this tool judges the recordings; the comparison's own, unless it has other rules."""
 
 
 def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
@@ -84,8 +86,12 @@ class _Check:
         identity = bundle_id(bundle)
         signers = tuple(_signers(bundle, identity, recordings, self.reader))
         self.step = "claims"
-        _check_rows(comparison, inside)
-        return CheckedComparison(comparison, identity, signers, recordings)
+        series = _check_rows(comparison, inside)
+        rows = comparison.rows
+        judgements = {name: _judgement_of(checked) for name, checked in recordings.items()}
+        if any(judgements[name] != _recorded_in(each) for name, each in inside.items()):
+            rows = build_rows(_judged_now(series, judgements))
+        return CheckedComparison(comparison, identity, signers, recordings, rows)
 
 
 def _check_members(comparison: Comparison, bundle: Bundle) -> None:
@@ -157,7 +163,35 @@ def _signers(
         yield judge_signer(attestation, reader.trust, reader.at or datetime.now(UTC))
 
 
-def _check_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None:
+def _judgement_of(checked: CheckedBundle) -> Judgement:
+    """What this tool judges of a recording, even where its check stopped at a signer who is not trusted.
+
+    Raises:
+        BundleError: it cannot be judged.
+    """
+    if checked.judgement is None and checked.bundle is not None:
+        checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
+    if checked.judgement is None:
+        failed = next(check for check in checked.report.checks if check.status == "failed")
+        raise BundleError(failed.reason or "invalid", failed.detail, path=checked.report.bundle)
+    return checked.judgement
+
+
+def _recorded_in(bundle: Bundle) -> Judgement:
+    return Manifest.from_bytes(bundle.manifest).judgement
+
+
+def _judged_now(series: Iterable[Series], judgements: Mapping[Sha256, Judgement]) -> Iterator[Series]:
+    for each in series:
+        attempts = tuple(
+            replace(attempt, judgement=judgements[bundle_id(attempt.bundle)]) if attempt.bundle else attempt
+            for attempt in each.attempts
+        )
+        yield Series(each.reproduction, attempts)
+
+
+def _check_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> tuple[Series, ...]:
+    """The rows are what the recordings say; gives what they are made of."""
     used: set[Sha256] = set()
     series: list[Series] = []
     for row in comparison.rows:
@@ -181,6 +215,7 @@ def _check_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> None
         change = next(diff(before, after), None)
         where = change.pointer if change is not None else "rows"
         raise BundleError("other_comparison", f"the bundles give something else at {where}", path=MANIFEST)
+    return tuple(series)
 
 
 def report_comparison(bundle: Bundle, *, reader: Reader, label: str) -> CheckedBundle:
@@ -194,7 +229,7 @@ def report_comparison(bundle: Bundle, *, reader: Reader, label: str) -> CheckedB
         failed: CheckOutcome = ("failed", error.reason, str(error))
         refused = Outcomes(**{**dict.fromkeys(before, EARLIER), check.step: failed})
         return CheckedBundle(report_on(refused, label=label, identity=bundle_id(bundle)))
-    return CheckedBundle(_comparison_report(found, reader, label), bundle)
+    return CheckedBundle(_comparison_report(found, reader, label), bundle, rows=found.rows)
 
 
 def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> Report:
@@ -202,10 +237,9 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
     inner = [checked.report for checked in found.recordings.values()]
     count = len(inner)
     all_of = f"all {count} recordings"
-    rows = "; ".join(
-        f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
-        for row in found.comparison.rows
-    ).replace("_", " ")
+    rows = _in_words(found.rows)
+    if found.rows != found.comparison.rows:
+        rows += f" (by the rules that they were recorded with: {_in_words(found.comparison.rows)})"
 
     def worst(name: CheckName, own: CheckOutcome) -> CheckOutcome:
         return _worst(own, inner, name, count)
@@ -220,7 +254,21 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
         checkout=worst("checkout", _same_files(all_of)) if reader.checkouts else NOT_ASKED,
         installed=worst("installed", _same_files(all_of)) if reader.installed else NOT_ASKED,
     )
-    return report_on(outcomes, label=label, identity=found.bundle_id, signers=found.signers)
+    return report_on(
+        outcomes,
+        label=label,
+        identity=found.bundle_id,
+        signers=found.signers,
+        also=tuple(claim for report in inner for claim in report.also),
+        not_recomputed=tuple(claim for report in inner for claim in report.not_recomputed),
+    )
+
+
+def _in_words(rows: Iterable[Row]) -> str:
+    return "; ".join(
+        f"{row.reproduction}: {', '.join(f'{cell.target} {cell.outcome}' for cell in row.cells)}"
+        for row in rows
+    ).replace("_", " ")
 
 
 def _same_files(all_of: str) -> CheckOutcome:

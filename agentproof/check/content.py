@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..bundle.store import MANIFEST, Bundle, sha256, short
-from ..claims import INVARIANTS, AuthoredClaim, read_claims
+from ..claims import AUTHORED, AuthoredClaim, expected_claims, find_authored, header_claims
+from ..claims.authored import probe_check
 from ..errors import BundleError, CannotDoError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .trees import TreeComparison
 
 _HEADERS: Memo[Header] = Memo(limit=MAX_KEPT_BYTES)
+_MODES = ("as-written", "streamed", "both")
 _PYTHON = re.compile(r"3\.\d{1,3}\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?")
 
 
@@ -207,39 +209,80 @@ def check_expectations(stated: Expectations | None, header: Header) -> None:
 def authored_in(
     manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims of what is expected, and those that the reproduction's header authors."""
-    script = manifest.reproduction
-    expected = script.expectations or NOTHING
+    """The claims of what is expected, and those that the reproduction's header authors, as far as this tool
+    can read them.
+
+    A manifest may have them in other versions, or of kinds, that this tool lacks. They are all there even
+    so, and no others, and their arguments are the header's.
+    """
+    entry = manifest.reproduction.entry
+    recorded = manifest.judgement.claims
+    written = {(claim.id, claim.mode): claim for claim in recorded if claim.arguments is not None}
+    # An author could not know the names of rules that came later.
+    taken = {claim.kind for claim in recorded if claim.arguments is None}
+    claims: list[AuthoredClaim] = []
+    for expected in expected_claims(manifest.reproduction.expectations or NOTHING, modes=traces):
+        claim = written.get((expected.id, expected.mode))
+        if claim is None or claim.kind != expected.kind or _differ(expected.arguments, claim.arguments):
+            raise _other_authored()
+        claims.append(expected)
     try:
-        return read_claims(header.claims, modes=traces, path=script.entry, expectations=expected)
+        for each in header_claims(header.claims, modes=traces, path=entry, taken=taken):
+            claim = written.get((each.id, each.mode))
+            if claim is None or claim.kind != each.kind:
+                raise _other_authored()
+            kind = find_authored(claim.kind, claim.version)
+            if kind is not None and _differ(each.arguments(kind), claim.arguments):
+                raise _other_authored()
+            is_current = kind is not None and kind is AUTHORED.get(each.kind)
+            with nullcontext() if is_current else suppress(UsageError):
+                own = each.current()
+                arguments = each.arguments(own)
+                claims.append(AuthoredClaim(each.id, each.kind, own.VERSION, each.mode, arguments))
     except UsageError as error:
         raise BundleError("bad_header", error.message) from error
+    return tuple(claims)
 
 
-def left_out(manifest: Manifest, everything: Judgement) -> tuple[ClaimResult, ...]:
-    """What this tool would judge beyond the manifest's claims.
+def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
+    """The manifest's claims are in their order, each once: those of rules, then all the authored ones.
 
-    That may only be invariants that another version of agentproof did not know: the author's own
-    claims are all there and no others, and a recorder of this version knew what this version knows.
+    `own` is what this tool judges by itself. Which rules there are is a matter of the version that recorded.
     """
-
-    def authored(claims: Iterable[ClaimResult]) -> list[tuple[object, ...]]:
-        mine = [claim for claim in claims if claim.kind not in INVARIANTS]
-        return [(claim.id, claim.kind, claim.mode, claim.arguments) for claim in mine]
-
     recorded = manifest.judgement.claims
-    if authored(recorded) != authored(everything.claims):
-        text = (
-            "its authored claims are not those of its expectations, the reproduction's header and its checks"
-        )
-        raise BundleError("other_claims", text, path=MANIFEST)
-    known = {(claim.kind, claim.mode) for claim in recorded}
-    beyond = tuple(claim for claim in everything.claims if (claim.kind, claim.mode) not in known)
-    if manifest.recorder.agentproof == __version__:
-        names = ", ".join(f"{claim.kind} ({claim.mode})" for claim in beyond) or "them in another order"
-        text = f"agentproof {__version__} judges {names}; the manifest does not"
-        raise BundleError("claims_left_out", text, path=MANIFEST)
-    return beyond
+    rules = [claim for claim in recorded if claim.arguments is None]
+    authored = recorded[len(rules) :]
+    for claim in rules:
+        if claim.id != claim.kind:
+            text = f"claim {claim.id!r} has neither arguments nor the name of its rule, {claim.kind}"
+            raise BundleError("malformed_claim", text, path=MANIFEST)
+    places = [(claim.kind, _MODES.index(claim.mode)) for claim in rules]
+    if tuple(rules) != recorded[: len(rules)] or places != sorted(set(places)):
+        raise BundleError("other_claims", "claims are not in their order, each once", path=MANIFEST)
+    modes = [each.mode for each in manifest.recordings]
+    script = manifest.reproduction
+    expected = [
+        *(
+            (each.id, each.kind, each.mode)
+            for each in expected_claims(script.expectations or NOTHING, modes=modes)
+        ),
+        *(
+            (each.id, each.kind, each.mode)
+            for each in header_claims(header.claims, modes=modes, path=manifest.reproduction.entry)
+        ),
+        *((claim.id, claim.kind, claim.mode) for claim in own.claims if claim.kind == probe_check.NAME),
+    ]
+    if [(claim.id, claim.kind, claim.mode) for claim in authored] != expected:
+        raise _other_authored()
+
+
+def _other_authored() -> BundleError:
+    text = "its authored claims are not those of its expectations, the reproduction's header and its checks"
+    return BundleError("other_claims", text, path=MANIFEST)
+
+
+def _differ(one: object, other: object) -> bool:
+    return compact(one) != compact(other)
 
 
 def values_in(judgement: Judgement) -> bytes:

@@ -16,6 +16,7 @@ from ..models.report import (
     ReportedClaim,
     ReportedTarget,
     Signer,
+    StatedClaim,
     Verdict,
 )
 
@@ -42,7 +43,13 @@ class Outcomes:
 
 
 def report_on(
-    outcomes: Outcomes, *, label: str | None, identity: str, signers: tuple[Signer, ...] = ()
+    outcomes: Outcomes,
+    *,
+    label: str | None,
+    identity: str,
+    signers: tuple[Signer, ...] = (),
+    also: tuple[ReportedClaim, ...] = (),
+    not_recomputed: tuple[StatedClaim, ...] = (),
 ) -> Report:
     """The report on something that is no single recording: without target and verdict."""
     results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
@@ -58,7 +65,8 @@ def report_on(
         signers=signers,
         differences=(),
         stated=(),
-        also=(),
+        also=also,
+        not_recomputed=not_recomputed,
         hint=None,
     )
 
@@ -103,7 +111,7 @@ def target_of(manifest: Manifest) -> ReportedTarget:
 
 
 def verdict_of(judgement: Judgement) -> Verdict:
-    """What a judgement that was recomputed says."""
+    """What this tool's own judgement says."""
     return Verdict(
         status=judgement.verdict,
         reasons=judgement.reasons,
@@ -120,6 +128,13 @@ def reported(claim: ClaimResult) -> ReportedClaim:
         mode=claim.mode,
         status=claim.status,
         because=claim.because,
+    )
+
+
+def stated_claim(claim: ClaimResult) -> StatedClaim:
+    """A claim that was not recomputed."""
+    return StatedClaim(
+        id=claim.id, kind=claim.kind, version=claim.version, mode=claim.mode, stated=claim.status
     )
 
 
@@ -140,5 +155,6 @@ def unreadable(error: BundleError, label: str) -> Report:
         differences=(),
         stated=(),
         also=(),
+        not_recomputed=(),
         hint=error.hint,
     )

@@ -13,6 +13,7 @@ from typing import Any
 from ..models.expectations import NOTHING, Expectations
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
+from . import old
 from .authored import (
     AUTHORED,
     EXPECTED,
@@ -21,6 +22,7 @@ from .authored import (
     authored_claims,
     checks_in,
     expected_claims,
+    header_claims,
     wanted,
 )
 from .rules import (
@@ -111,6 +113,23 @@ INVARIANTS: Mapping[str, Kind] = MappingProxyType(
 """The claims that are evaluated without anyone asking, by name."""
 
 
+def find_rule(name: str, version: int) -> Kind | None:
+    """The rule of this name in this version, superseded and removed ones included."""
+    rule = INVARIANTS.get(name)
+    return rule if rule is not None and version == rule.VERSION else old.RULES.get((name, version))
+
+
+def find_authored(name: str, version: int) -> AuthoredKind | None:
+    """The kind of authored claim of this name in this version, old ones included."""
+    kind = AUTHORED.get(name)
+    return kind if kind is not None and version == kind.VERSION else old.AUTHORED.get((name, version))
+
+
+def find_kind(name: str, version: int) -> Kind | AuthoredKind | None:
+    """The kind of claim of this name in this version, old ones included."""
+    return find_rule(name, version) or find_authored(name, version)
+
+
 def read_claims(
     tables: Iterable[Mapping[str, Any]],  # Any: TOML
     *,
@@ -138,9 +157,11 @@ def explain(claim: ClaimResult, finding: Finding) -> str:
     it on a line of its own.
 
     Raises:
-        KeyError: no such kind of claim; `judge` refuses such a manifest.
+        KeyError: no such kind of claim in this version; nothing that was recomputed has one.
     """
-    kind = INVARIANTS.get(claim.kind) or AUTHORED[claim.kind]
+    kind = find_kind(claim.kind, claim.version)
+    if kind is None:
+        raise KeyError(f"{claim.kind} {claim.version}")
     return kind.explain(finding)
 
 
@@ -159,6 +180,10 @@ __all__ = [
     "excuses",
     "expected_claims",
     "explain",
+    "find_authored",
+    "find_kind",
+    "find_rule",
+    "header_claims",
     "read_claims",
     "wanted",
 ]

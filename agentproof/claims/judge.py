@@ -5,8 +5,8 @@ Rules:
    or that this recording could not capture, is `not_observed`.
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
    clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
-   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by itself;
-   of a script that uses the SDK without a run it is all that can be asked. A script that
+   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by
+   itself; of a script that uses the SDK without a run it is all that can be asked. A script that
    ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
@@ -18,10 +18,14 @@ Rules:
    reporter expects is `not_observed`. So it is with the runs streamed where only that keeps the script from
    its end, or where what is expected is met as written: the reporter speaks of the script as it is.
 6. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+
+A judgement that was recorded is judged again (`rejudge`): what of it this tool has must come out the same,
+what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -32,7 +36,18 @@ from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, R
 from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..models.wire import Sha256, first_problem
-from . import AUTHORED, EXPECTED, INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, excuses
+from . import (
+    EXPECTED,
+    INVARIANTS,
+    AuthoredClaim,
+    Evidence,
+    Outcome,
+    checks_in,
+    excuses,
+    find_authored,
+    find_kind,
+    find_rule,
+)
 from .authored import needs_of, parse_arguments, raised, script_ended
 from .rules import script_completed
 
@@ -55,6 +70,9 @@ REASONS: Mapping[str, str] = {
     "not_captured": "this recording could not capture a part that the claims need",
 }
 """Why a verdict is inconclusive, by code."""
+
+BEYOND = "beyond what was recorded, by rules or versions that its maker did not have"
+"""The heading of claims that a manifest does not have."""
 
 ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
 
@@ -90,63 +108,88 @@ def judge(
 ) -> Judgement:
     """Evaluate claims and conclude.
 
-    A recording asks for every invariant, the `authored` claims of the header (see
-    `claims.read_claims`), and the checks that the script made. A check of a bundle asks for exactly
-    the `claims` that the manifest lists (see `asked_in`), by the `version` of the rules that it states.
+    Asked are every rule of this tool, the `authored` claims of the header (see `claims.read_claims`) and
+    the checks that the script made; or exactly `claims`. The verdict is that of this `version` of the rules.
 
     Raises:
         BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
             that are not of the kind's shape.
     """
     evidence = Evidence.of(traces, state)
+    overruling = _overruling(evidence, recordings, conduct, isolation)
+    bench = _Bench(evidence, overruling, coverage, version)
     if claims is None:
-        written = [
-            ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments)
-            for c in (*authored, *checks_in(evidence))
-        ]
-        expected = [claim for claim in written if claim.kind in EXPECTED]
-        others = [claim for claim in written if claim.kind not in EXPECTED]
-        asked = (*expected, *invariants(traces), *others)
-    else:
-        asked = claims
-    missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
-    results: list[ClaimResult] = []
-    blind: set[str] = set()
-    excused = excuses(evidence, keys=any(claim.kind in EXPECTED for claim in asked))
-    suited = not _is_unsuited(evidence)
-    for claim in asked:
-        needs, evaluate = _evaluator(claim, traces)
-        seen = evidence if claim.mode == "both" else evidence.only(claim.mode)
-        failed = {part for view in seen.views.values() for part in view.failed_parts}
-        if needs & (failed | missing):
-            blind.add("recorder_failed" if needs & failed else "not_captured")
-            results.append(_result(claim, Outcome("not_observed", 0)))
-        elif claim.kind in EXPECTED and (excused or (claim.mode == "streamed" and not suited)):
-            results.append(_result(claim, Outcome("not_observed", 0)))
-        else:
-            results.append(_evaluated(claim, evaluate, seen))
-    return _concluded(
-        tuple(_as_written_first(results)),
-        evidence,
-        overruling=_overruling(evidence, recordings, conduct, isolation),
-        blind=blind,
-        excused=excused,
-        version=version,
+        written = (*authored, *checks_in(evidence))
+        claims = (
+            *invariants(traces),
+            *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
+        )
+    return bench.conclude(tuple(map(bench.evaluate, claims)))
+
+
+@dataclass(frozen=True)
+class Rejudgement:
+    """A recorded judgement as this tool sees it."""
+
+    recomputed: Judgement
+    """What the manifest should say: its claims recomputed, but as they are there if this tool lacks them."""
+    now: Judgement
+    """The claims of `recomputed` that this tool has, then `beyond`, and the verdict over both."""
+    beyond: tuple[ClaimResult, ...]
+    """Claims of rules, or of versions of rules, that the manifest does not have."""
+    not_recomputed: tuple[ClaimResult, ...]
+    """The manifest's claims of rules, or of versions of rules, that this tool lacks; they do not count."""
+
+
+def rejudge(
+    recorded: Judgement,
+    *,
+    own: Judgement,
+    traces: Mapping[Mode, Trace],
+    state: Callable[[Sha256], Any],  # Any: a state's JSON
+    recordings: tuple[Recording, ...],
+    conduct: Conduct,
+    isolation: Isolation,
+    coverage: tuple[Gap, ...] = (),
+    version: int = VERSION,
+) -> Rejudgement:
+    """Judge again what another version of this tool judged; `own` is what this one judges by itself.
+
+    Whoever has a `Rejudgement` compares `recomputed` with what was recorded.
+
+    Raises:
+        BundleError: a claim is about a mode that was not recorded or is not its rule's, or has arguments
+            that are not of its kind's shape.
+    """
+    evidence = Evidence.of(traces, state)
+    bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage, version)
+    evaluated = {_key(result): result for result in own.claims}
+    recomputed: list[ClaimResult] = []
+    missing: list[ClaimResult] = []
+    for claim in recorded.claims:
+        _check_mode(claim, (*ALL_MODES, "both"), traces)
+        if find_kind(claim.kind, claim.version) is None:
+            missing.append(claim)
+            recomputed.append(claim)
+            continue
+        asked = ClaimRequest(claim.id, claim.kind, claim.version, claim.mode, claim.arguments)
+        recomputed.append(evaluated.get(_key(claim)) or bench.evaluate(asked))
+    known = {_key(claim) for claim in recorded.claims}
+    beyond = tuple(result for result in own.claims if _key(result) not in known)
+    lacking = {_key(claim) for claim in missing}
+    counted = (*(result for result in recomputed if _key(result) not in lacking), *beyond)
+    # Why a rule that this tool lacks saw nothing is for that rule to say.
+    unknown = {"recorder_failed", "not_captured"} & set(recorded.reasons) if missing else set()
+    return Rejudgement(
+        recomputed=bench.conclude(tuple(recomputed), blind=unknown),
+        now=bench.conclude(counted),
+        beyond=beyond,
+        not_recomputed=tuple(missing),
     )
 
 
-def _as_written_first(results: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
-    """The results, without expectations that are met as written and not with the runs streamed: what a
-    reporter expects is of the script as it is, and what it does otherwise may be this tool's variation of
-    it."""
-    known = list(results)
-    met = {each.id for each in known if each.kind in EXPECTED and each.mode == "as-written" and _holds(each)}
-    for each in known:
-        varied = each.kind in EXPECTED and each.mode == "streamed" and each.id in met
-        if varied and each.status == "violated":
-            yield ClaimResult.from_shape({**each.to_shape(), "status": "not_observed", "sites": 0})
-        else:
-            yield each
+def _key(claim: ClaimResult) -> tuple[str, str, int, str]:
+    return claim.id, claim.kind, claim.version, claim.mode
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
@@ -166,14 +209,6 @@ def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
     return tuple(asked)
 
 
-def asked_in(judgement: Judgement) -> tuple[ClaimRequest, ...]:
-    """The claims that a manifest says were judged."""
-    return tuple(
-        ClaimRequest(claim.id, claim.kind, claim.version, claim.mode, claim.arguments)
-        for claim in judgement.claims
-    )
-
-
 def explain_reason(code: str) -> str:
     """A sentence for a reason's code."""
     return REASONS.get(code, code.replace("_", " "))
@@ -186,36 +221,108 @@ _MODES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _evaluator(
-    claim: ClaimRequest, traces: Mapping[Mode, Trace]
-) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
-    """What a claim needs, and how it is evaluated."""
-    invariant, authored = INVARIANTS.get(claim.kind), AUTHORED.get(claim.kind)
-    kind = invariant or authored
-    if kind is None or claim.version != kind.VERSION:
-        known = f"{claim.kind} {kind.VERSION}" if kind else ", ".join(sorted({*INVARIANTS, *AUTHORED}))
-        raise BundleError(
-            "unknown_claim",
-            f"claim {claim.id!r} is of kind {claim.kind} {claim.version}; this tool knows {known}",
-            path="manifest.json",
-            hint="a newer agentproof wrote it (update your checkout of it), or it is damaged",
+class _Bench:
+    """One recording, on which claims are evaluated and a verdict is reached."""
+
+    def __init__(
+        self, evidence: Evidence, overruling: set[str], coverage: Iterable[Gap], version: int
+    ) -> None:
+        self._evidence = evidence
+        self._version = version
+        self._overruling = overruling
+        self._missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
+
+    def evaluate(self, claim: ClaimRequest) -> ClaimResult:
+        """One claim.
+
+        Raises:
+            BundleError: this tool does not have it, its mode or its arguments.
+        """
+        needs, evaluate = self._evaluator(claim)
+        if self._blind(needs, claim.mode) is not None:
+            return _result(claim, Outcome("not_observed", 0))
+        if claim.kind in EXPECTED:
+            return self._expected(claim, evaluate)
+        return _evaluated(claim, evaluate, self._seen(claim.mode))
+
+    def _expected(self, claim: ClaimRequest, evaluate: Callable[[Evidence], Outcome]) -> ClaimResult:
+        """By rule 5."""
+        if self._excused or (claim.mode == "streamed" and self._is_unsuited):
+            return _result(claim, Outcome("not_observed", 0))
+        found = _evaluated(claim, evaluate, self._seen(claim.mode))
+        both = claim.mode == "streamed" and "as-written" in self._evidence.views
+        if both and found.status == "violated" and evaluate(self._seen("as-written")).status == "holds":
+            return _result(claim, Outcome("not_observed", 0, found.because))
+        return found
+
+    @cached_property
+    def _excused(self) -> frozenset[str]:
+        return excuses(self._evidence, keys=True)
+
+    @cached_property
+    def _is_unsuited(self) -> bool:
+        return _is_unsuited(self._evidence)
+
+    def conclude(self, results: tuple[ClaimResult, ...], *, blind: Iterable[str] = ()) -> Judgement:
+        """The verdict over these claims; `blind` are reasons for which others had nothing to judge."""
+        why = set(blind)
+        for result in results:
+            if result.status != "not_observed" or find_kind(result.kind, result.version) is None:
+                continue
+            asked = ClaimRequest(result.id, result.kind, result.version, result.mode, result.arguments)
+            needs, _ = self._evaluator(asked)
+            if reason := self._blind(needs, result.mode):
+                why.add(reason)
+        expected = any(result.kind in EXPECTED for result in results)
+        return _concluded(
+            results,
+            self._evidence,
+            overruling=self._overruling,
+            blind=why,
+            excused=self._excused if expected else excuses(self._evidence, keys=False),
+            version=self._version,
         )
+
+    def _seen(self, mode: ClaimMode) -> Evidence:
+        return self._evidence if mode == "both" else self._evidence.only(mode)
+
+    def _blind(self, needs: frozenset[str], mode: ClaimMode) -> str | None:
+        """Why a claim that needs these parts of the recording saw nothing, if it did not."""
+        failed = {part for view in self._seen(mode).views.values() for part in view.failed_parts}
+        if needs & failed:
+            return "recorder_failed"
+        return "not_captured" if needs & self._missing else None
+
+    def _evaluator(self, claim: ClaimRequest) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
+        """What a claim needs, and how it is evaluated."""
+        rule, authored = find_rule(claim.kind, claim.version), find_authored(claim.kind, claim.version)
+        kind = rule or authored
+        if kind is None:
+            raise BundleError(
+                "unknown_claim",
+                f"claim {claim.id!r} is of kind {claim.kind} {claim.version}, which this tool does not have",
+                path="manifest.json",
+            )
+        _check_mode(claim, _MODES[kind.SCOPE], self._evidence.views)
+        if authored is None:
+            if rule is None or claim.arguments is not None:
+                raise _malformed(claim, "a rule has no arguments")
+            return rule.NEEDS, rule.evaluate
+        try:
+            arguments = parse_arguments(authored, claim.arguments)
+        except FormatError as error:
+            raise _malformed(claim, error.message) from error
+        return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
+
+
+def _check_mode(claim: ClaimRequest | ClaimResult, modes: Iterable[str], traces: Iterable[Mode]) -> None:
     needed = ALL_MODES if claim.mode == "both" else (claim.mode,)
-    if claim.mode not in _MODES[kind.SCOPE] or any(mode not in traces for mode in needed):
+    if claim.mode not in modes or not {*needed} <= {*traces}:
         raise BundleError(
             "unknown_claim",
             f"claim {claim.id!r} is about mode {claim.mode}; the traces are {', '.join(sorted(traces))}",
             path="manifest.json",
         )
-    if authored is None:
-        if invariant is None or claim.arguments is not None:
-            raise _malformed(claim, "an invariant has no arguments")
-        return invariant.NEEDS, invariant.evaluate
-    try:
-        arguments = parse_arguments(authored, claim.arguments)
-    except FormatError as error:
-        raise _malformed(claim, error.message) from error
-    return needs_of(authored, arguments), lambda evidence: authored.evaluate(evidence, arguments)
 
 
 def _malformed(claim: ClaimRequest, why: str) -> BundleError:

@@ -1,4 +1,4 @@
-"""`agentproof bisect`."""
+"""`agentproof bisect`: find the first release or commit that is bad, or fixed."""
 
 from pathlib import Path
 from typing import Any, Literal, cast

@@ -1,4 +1,4 @@
-"""`agentproof cache`."""
+"""`agentproof cache`: look at what is kept on this machine, or remove it."""
 
 import re
 import time

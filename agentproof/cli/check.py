@@ -1,4 +1,4 @@
-"""`agentproof check-current-bundle`."""
+"""`agentproof check-current-bundle`: check bundles offline, without running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`agentproof compare`, and the options that it shares with `bisect` and `matrix`."""
+"""`agentproof compare`: say what is fixed, broken or still open on other targets.
+
+The options that it shares with `bisect` and `matrix` are here too.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +210,7 @@ def compare(
             key=signer_of(key),
             progress=progress,
         )
-    rows = [row for part in compared for row in part.comparison.rows]
+    rows = [row for part in compared for row in part.rows]
     if not as_json:
         for line in console_comparison.render_comparison(rows, verbose=verbose):
             click.echo(line)
@@ -216,7 +219,9 @@ def compare(
     for part, place in zip(compared, places, strict=True):
         if as_json:
             click.echo(
-                console_comparison.comparison_json(part.comparison, bundle_id=part.bundle_id, written=place)
+                console_comparison.comparison_json(
+                    part.comparison, rows=part.rows, bundle_id=part.bundle_id, written=place
+                )
             )
         else:
             click.echo(f"  {'wrote':<12}{place}  (comparison sha256:{part.bundle_id[:16]}…)")

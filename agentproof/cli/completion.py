@@ -1,4 +1,4 @@
-"""`agentproof completion`."""
+"""`agentproof completion`: print what makes a shell complete commands."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`agentproof doctor`."""
+"""`agentproof doctor`: say what this machine can do."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""`agentproof find-state`."""
+"""`agentproof find-state`: say which recording a saved state comes from."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@
 import errno
 import importlib
 import os
+import re
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,27 +31,25 @@ _REFUSALS = frozenset(
 )
 """What the operating system says of a file and nobody here is to blame for."""
 
-_COMMANDS = {
-    "record": ("record", "Record a script as a signed bundle."),
-    "check-current-bundle": ("check", "Check bundles offline, without running them."),
-    "replay": ("replay", "Run a bundle's reproduction again and compare."),
-    "show": ("show", "Show what happened in a bundle, step by step."),
-    "find-state": ("find_state", "Say which recording a saved state comes from."),
-    "report": ("report", "Describe a bundle for an issue, or as a page."),
-    "compare": ("compare", "Say what is fixed, broken or still open on other targets."),
-    "bisect": ("bisect", "Find the first release or commit that is bad, or fixed."),
-    "matrix": ("matrix", "Record many reproductions on many targets, in parallel."),
-    "pack": ("pack", "Write a bundle as one file."),
-    "unpack": ("pack", "Write a bundle as a directory."),
-    "init": ("init", "Write the skeleton of a reproduction."),
-    "keygen": ("keys", "Make a signing key."),
-    "sign": ("trust", "Endorse a bundle that somebody else recorded."),
-    "trust": ("trust", "Say whose bundles you trust."),
-    "doctor": ("doctor", "Say what this machine can do."),
-    "cache": ("cache", "Look at what is kept on this machine, or remove it."),
-    "completion": ("completion", "Print what makes a shell complete commands."),
-}
-"""Each command's module in this package and its line in `agentproof --help`."""
+_FIRST = ("record", "check-current-bundle", "replay", "show", "report", "compare", "bisect", "matrix")
+"""What a user meets first; the others follow by name."""
+_LINE = re.compile(r"^(?:\"\"\")?`agentproof (?P<name>[a-z-]+)`: (?P<text>[^\n]+?)(?:\"\"\")?$", re.M)
+
+
+@cache
+def _commands() -> Mapping[str, tuple[str, str]]:
+    """Each command's module in this package and its line in `agentproof --help`: the first lines of modules
+    say them, so that none is imported for it."""
+    found: dict[str, tuple[str, str]] = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        with path.open(encoding="utf-8") as stream:
+            head = stream.read(1024).partition("\n\n")[0]
+        for match in _LINE.finditer(head):
+            text = match["text"]
+            found[match["name"]] = path.stem, text[:1].upper() + text[1:]
+    names = sorted(found, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    return {name: found[name] for name in names}
+
 
 _ALIASES = {"check": "check-current-bundle"}
 
@@ -151,13 +151,13 @@ class _Group(Group):
     known = tuple(_ALIASES)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = _ALIASES.get(cmd_name, cmd_name)
-        if name not in _COMMANDS:
+        if name not in _commands():
             return None
-        module = importlib.import_module(f".{_COMMANDS[name][0]}", __package__)
+        module = importlib.import_module(f".{_commands()[name][0]}", __package__)
         command = getattr(module, name.replace("-", "_"))
         if not isinstance(command, click.Command):
             raise TypeError(f"{name} is no command")
@@ -165,13 +165,13 @@ class _Group(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in _commands().items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
         """Names with their lines, without loading every command for its own."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=text) for name, (_, text) in _COMMANDS.items()]
+        found = [CompletionItem(name, help=text) for name, (_, text) in _commands().items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(item for item in found if item.value.startswith(incomplete)), *options]
 

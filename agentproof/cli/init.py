@@ -1,4 +1,4 @@
-"""`agentproof init`."""
+"""`agentproof init`: write the skeleton of a reproduction."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`agentproof keygen`."""
+"""`agentproof keygen`: make a signing key."""
 
 from pathlib import Path
 

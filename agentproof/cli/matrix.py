@@ -1,4 +1,4 @@
-"""`agentproof matrix`."""
+"""`agentproof matrix`: record many reproductions on many targets, in parallel."""
 
 from __future__ import annotations
 

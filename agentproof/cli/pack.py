@@ -1,4 +1,6 @@
-"""`agentproof pack` and `agentproof unpack`: one bundle as one file, and back."""
+"""`agentproof pack`: write a bundle as one file.
+`agentproof unpack`: write a bundle as a directory.
+"""
 
 from __future__ import annotations
 

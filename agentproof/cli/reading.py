@@ -89,17 +89,12 @@ def read_entries(paths: Iterable[Path], *, reader: Reader) -> list[Entry]:
     """Every bundle at or below `paths`, as the reader's check finds it: INVALID ones too."""
     from ..bundle.store import find_bundles, shelf_of
     from ..check.any import check_any
-    from ..check.members import is_comparison
-    from ..models.comparison import Comparison
     from ..render.summary import Entry
 
     entries = []
     for place in (found for path in paths for found in find_bundles(path)):
         checked = check_any(place, reader=reader, wheels=shelf_of(place))
-        comparison = None
-        if checked.bundle is not None and is_comparison(checked.bundle) and checked.status != "INVALID":
-            comparison = Comparison.from_bytes(checked.bundle.manifest)
-        entries.append(Entry(_short_name(place), checked.report, comparison))
+        entries.append(Entry(_short_name(place), checked.report, checked.rows))
     return entries
 
 
@@ -118,7 +113,7 @@ def _compared(bundle: Bundle, file: str, reader: Reader) -> Iterator[Group]:
     from ..render.story import tell
 
     checked = check_comparison(bundle, reader=reader)
-    for row in checked.comparison.rows:
+    for row in checked.rows:
         recordings = []
         for cell in row.cells:
             if cell.recorded is None:

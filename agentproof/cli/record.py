@@ -1,4 +1,4 @@
-"""`agentproof record`."""
+"""`agentproof record`: record a script as a signed bundle."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -318,8 +318,11 @@ def _tell_compared(
     if own.visible is not None and verdict != "inconclusive":
         verdict = "violated"
     if as_json:
-        shown = compared.comparison, compared.bundle_id
-        click.echo(console_comparison.comparison_json(shown[0], bundle_id=shown[1], written=written))
+        click.echo(
+            console_comparison.comparison_json(
+                compared.comparison, rows=compared.rows, bundle_id=compared.bundle_id, written=written
+            )
+        )
     else:
         for line in console_comparison.render_against(
             row, document, traces=recorded.traces, path=written, bundle_id=compared.bundle_id

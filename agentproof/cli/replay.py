@@ -1,4 +1,4 @@
-"""`agentproof replay`."""
+"""`agentproof replay`: run a bundle's reproduction again and compare."""
 
 from pathlib import Path
 from typing import Any

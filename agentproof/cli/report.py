@@ -1,4 +1,4 @@
-"""`agentproof report`."""
+"""`agentproof report`: describe a bundle for an issue, or as a page."""
 
 from __future__ import annotations
 

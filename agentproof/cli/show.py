@@ -1,4 +1,4 @@
-"""`agentproof show`."""
+"""`agentproof show`: show what happened in a bundle, step by step."""
 
 import sys
 from pathlib import Path

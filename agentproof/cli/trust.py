@@ -1,4 +1,6 @@
-"""`agentproof trust` and `agentproof sign`: whose word counts, and lending one's own."""
+"""`agentproof trust`: say whose bundles you trust.
+`agentproof sign`: endorse a bundle that somebody else recorded.
+"""
 
 from pathlib import Path
 

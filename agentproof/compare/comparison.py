@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
-from ..diff.rows import Attempt, Series, is_older, pack, parts
+from ..diff.rows import Attempt, Series, build_rows, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..models.comparison import Comparison, Row
 from ..record.conditions import Conditions
@@ -41,6 +41,8 @@ class SignedComparison:
     bundle_id: str
     failures: tuple[str, ...]
     """What could not be recorded, in full, for whoever asked."""
+    rows: tuple[Row, ...]
+    """The comparison's rows; where a bundle was recorded by other rules, as this tool judges it."""
 
 
 def compare(
@@ -131,7 +133,9 @@ def packed(
 ) -> SignedComparison:
     """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
-    return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures))
+    judged = [attempt.judgement for each in series for attempt in each.attempts if attempt.bundle]
+    rows = build_rows(series) if any(judged) else comparison.rows
+    return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures), rows)
 
 
 class Recorder:
@@ -155,7 +159,7 @@ class Recorder:
         """A subject on all targets, its own first."""
         attempts: list[Attempt] = []
         if subject.bundle is not None:
-            attempts.append(Attempt(subject.name, bundle=subject.bundle))
+            attempts.append(Attempt(subject.name, bundle=subject.bundle, judgement=subject.judged_now))
         elif baseline is not None:
             attempts.append(self.attempt(subject, baseline))
         elif names_target(subject.reproduction):

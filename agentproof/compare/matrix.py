@@ -36,6 +36,7 @@ from ..bundle.store import (
     without_wheel,
     zip_bytes,
 )
+from ..check.bundle import Reader, check_bundle
 from ..diff.rows import Attempt, Series, build_rows
 from ..environment import checkout as _checkout
 from ..environment import interpreters, wheel_store
@@ -308,7 +309,7 @@ class _RecordingLog:
                     self._kept[note["job"]] = note["recording"]
 
     def recording(self, job: Job) -> bytes | None:
-        """The unsigned recording that was made of this job, if it is still there."""
+        """The unsigned recording that was made of this job, if it is still there and as it was made."""
         # What was newest then may not be so any more.
         name = self._kept.get(_digest(job)) if job.target != "latest" else None
         if name is None:
@@ -316,6 +317,10 @@ class _RecordingLog:
         try:
             bundle = read_bundle(self._recordings / Path(name).name)
         except BundleError:
+            return None
+        # It is signed again: what somebody changed meanwhile is not.
+        checked = check_bundle(bundle, reader=Reader())
+        if checked.manifest is None or checked.judgement != checked.manifest.judgement:
             return None
         return zip_bytes(Bundle(bundle.manifest, bundle.members))
 

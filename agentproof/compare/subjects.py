@@ -19,6 +19,7 @@ from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
+from ..models.manifest import Judgement
 from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
 from ..record.selection import Selection, is_test, select
 
@@ -33,6 +34,8 @@ class Subject:
     name: str
     reproduction: Reproduction
     bundle: Bundle | None = None
+    judged_now: Judgement | None = None
+    """Of a bundle that was recorded by other rules than this tool's: what it judges."""
     place: Path | None = None
     """Where it was found, as it was named."""
 
@@ -136,7 +139,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             hint="`agentproof check-current-bundle` says more",
         )
     name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
-    return Subject(name, reproduction_in(bundle), bundle=bundle, place=path)
+    now = checked.judgement if checked.judgement != checked.manifest.judgement else None
+    return Subject(name, reproduction_in(bundle), bundle=bundle, judged_now=now, place=path)
 
 
 # Names

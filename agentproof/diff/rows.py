@@ -6,7 +6,7 @@ check of a comparison (`check.comparison`) calls it on the bundles inside and co
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from .. import __version__
@@ -69,6 +69,8 @@ class Attempt:
     failed: str | None = None
     hint: str | None = None
     """What to do about it, for whoever asked: no part of a comparison."""
+    judgement: Judgement | None = None
+    """As a check judges the recording now; None: as the recording itself says."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,14 @@ def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
     return tuple(_row(each) for each in series)
 
 
+def as_recorded(series: Iterable[Series]) -> Iterator[Series]:
+    """The same, judged as the recordings say: the rows of a comparison follow from its members, whatever
+    rules its reader has."""
+    for each in series:
+        attempts = tuple(replace(attempt, judgement=None) for attempt in each.attempts)
+        yield replace(each, attempts=attempts)
+
+
 def _row(each: Series) -> Row:
     first, *others = [_Cell(attempt) for attempt in each.attempts]
     title = next((each.manifest.reproduction.title for each in (first, *others) if each.manifest), None)
@@ -119,13 +129,13 @@ class _Cell:
         self.attempt = attempt
         self.manifest = attempt.bundle.document if attempt.bundle is not None else None
         self.name = target_name(self.manifest) if self.manifest is not None else attempt.target
+        self.judgement = attempt.judgement or (self.manifest.judgement if self.manifest else None)
 
     @property
     def recorded(self) -> RecordingSummary | None:
-        manifest, bundle = self.manifest, self.attempt.bundle
-        if manifest is None or bundle is None:
+        manifest, bundle, judgement = self.manifest, self.attempt.bundle, self.judgement
+        if manifest is None or bundle is None or judgement is None:
             return None
-        judgement = manifest.judgement
         return RecordingSummary(
             bundle_id=bundle_id(bundle),
             evidence_id=manifest.evidence_id,
@@ -167,12 +177,12 @@ def _visible(first: _Cell, other: _Cell, differences: list[TraceDifference]) -> 
 
 
 def _compared(first: _Cell, other: _Cell, *, good: bool) -> Cell:
-    if other.manifest is None:
+    before, after = first.judgement, other.judgement
+    if other.manifest is None or after is None:
         return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
-    if first.manifest is None:
+    if first.manifest is None or before is None:
         return Cell(target=other.name, outcome="inconclusive", recorded=other.recorded)
     _check_same_script(first.manifest, other.manifest)
-    before, after = first.manifest.judgement, other.manifest.judgement
     differences = _differences(first, other)
     left = len(differences) - SHOWN
     return Cell(
@@ -315,7 +325,7 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
         format="agentproof/comparison",
         version=0,
         agentproof=__version__,
-        rows=build_rows(series),
+        rows=build_rows(as_recorded(series)),
         members=tuple(
             Member(path=path, sha256=sha256(data), size=len(data))
             for path, data in sorted((members | wheels).items())

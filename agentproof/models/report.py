@@ -75,12 +75,24 @@ class ReportedClaim(Wire):
     because: ListOf[Finding]
 
 
+class StatedClaim(Wire):
+    """A claim of a rule, or of a version of one, that the checking tool lacks."""
+
+    id: Text
+    kind: Text
+    version: Count
+    mode: Literal["as-written", "streamed", "both"]
+    stated: ClaimStatus
+    """What the manifest says; it was not recomputed, and counts neither as violated nor as holding."""
+
+
 class Verdict(Wire):
-    """The verdict as it was recomputed."""
+    """The verdict of the checking tool, over all claims that it can judge."""
 
     status: Literal["violated", "holds", "inconclusive"]
     reasons: ListOf[Text]
     claims: ListOf[ReportedClaim]
+    """Those of the manifest that were recomputed, then those of `also`."""
 
 
 class Difference(Wire):
@@ -109,6 +121,8 @@ class Report(Wire):
     stated: ListOf[Text]
     """What rests on the recorder's word alone."""
     also: ListOf[ReportedClaim]
-    """Claims that this tool could judge beyond the recorded ones; they change nothing."""
+    """Claims of rules, or of versions of rules, that the manifest lacks; they count for the verdict."""
+    not_recomputed: ListOf[StatedClaim]
+    """Claims of the manifest that the checking tool lacks; with one of them a bundle is at most INTACT."""
     hint: Text | None
     """The next step."""

@@ -30,13 +30,13 @@ from ..bundle.store import (
     write_directory,
     zip_bytes,
 )
-from ..check.bundle import CheckedBundle
+from ..check.bundle import CheckedBundle, Reader, check_bundle
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
 from ..models import pylock
 from ..models.comparison import TraceDifference
-from ..models.manifest import Manifest, name_of_build
+from ..models.manifest import Judgement, Manifest, name_of_build
 from ..models.statement import build_replayed_statement
 from ..system import temporary
 from ..system.files import write_atomic
@@ -53,6 +53,8 @@ class ReplayResult:
     """What a replay came to."""
 
     bundle: Bundle
+    judged: Judgement
+    """What the recording shows, as this tool judges it."""
     seen: Bundle
     """What was seen here, unsigned."""
     environment: tuple[str, ...]
@@ -77,8 +79,11 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         CannotDoError: the environment cannot be built, or the script cannot be held in as asked for.
         RecorderError: our own recorder failed.
     """
-    bundle, recorded = checked.bundle, checked.manifest
-    if bundle is None or recorded is None or checked.status == "INVALID":
+    if checked.status == "UNTRUSTED" and checked.bundle is not None:
+        # Its check stopped at the signature; whom to trust is not asked here.
+        checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
+    bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
+    if checked.status == "INVALID" or bundle is None or recorded is None or judged is None:
         failed = next((check for check in checked.report.checks if check.status == "failed"), None)
         raise BundleError(
             (failed.reason if failed else None) or "invalid",
@@ -104,6 +109,7 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
     )
     return ReplayResult(
         bundle=bundle,
+        judged=judged,
         seen=seen,
         environment=differences,
         differences=tuple(_differences(bundle, seen)),

@@ -11,10 +11,10 @@ from typing import Protocol, Self
 import click
 
 from .. import claims
-from ..claims.judge import explain_reason
+from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
-from ..models.report import ON_REQUEST, Report
+from ..models.report import ON_REQUEST, Report, ReportedClaim
 from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
@@ -22,6 +22,7 @@ from .ending import ending_hints
 from .seen import seen_lines, suggestions
 
 _LABEL = 14
+_FEW = 8
 _NO_TERMINAL = 100_000
 """Columns of what is no terminal: a line is one line there, for whoever searches in it."""
 
@@ -83,7 +84,8 @@ def render_judgement(
     if traces is not None:
         for label, text in seen_lines(traces):
             yield from labelled(label, text)
-    results = document.judgement.claims
+    # What was expected comes first, whatever its place.
+    results = sorted(document.judgement.claims, key=lambda claim: claim.kind not in claims.EXPECTED)
     for name, group in _by_claim(claim for claim in results if claim.status == "violated").items():
         modes = " and ".join(dict.fromkeys(result.mode for result in group))
         where = "" if modes == "both" else f"  ({modes})"
@@ -250,11 +252,10 @@ def render_report(report: Report, *, verbose: bool = False, quiet: bool = False)
     the word alone, `verbose` what was not recomputed too."""
     if not quiet:
         yield from _checks(report)
+        yield from _beyond(report, verbose=verbose)
     if verbose:
         for text in report.stated:
             yield f"    stated      {printable(text)}"
-        for claim in report.also:
-            yield f"    also        {printable(claim.id)} ({claim.mode}): {claim.status.replace('_', ' ')}"
     word = f"{report.status}: "
     yield from wrapped(printable(_meaning(report)), first=word, rest="  ", fg=_WORDS[report.status])
     if report.hint is not None and not quiet:
@@ -286,6 +287,32 @@ def _checks(report: Report) -> Iterator[str]:
         yield f"      yours       {printable(difference.yours)}"
 
 
+def _beyond(report: Report, *, verbose: bool) -> Iterator[str]:
+    """What this tool judges and the manifest does not, and the other way round, each under its heading."""
+    if report.also:
+        yield f"  {BEYOND}:"
+        for status in ("violated", "holds", "not_observed"):
+            claims = [claim for claim in report.also if claim.status == status]
+            word = status.replace("_", " ")
+            if claims and status != "violated" and not verbose:
+                yield f"    {word:<{_LABEL}}{len(claims)} claim{'s' if len(claims) > 1 else ''}"
+                continue
+            for claim in claims:
+                label = f"{word:<{_LABEL}}"
+                if status == "violated":
+                    label = click.style(label, fg="red", bold=True)
+                yield f"    {label}{printable(claim.id)} {claim.version} ({claim.mode})"
+    if report.not_recomputed:
+        yield "  not recomputed, since this tool lacks the rule or its version:"
+        shown = report.not_recomputed if verbose else report.not_recomputed[:_FEW]
+        for missing in shown:
+            said = missing.stated.replace("_", " ")
+            name = missing.kind if missing.id == missing.kind else f"{missing.id} ({missing.kind})"
+            yield f"    {printable(name)} {missing.version} ({missing.mode}): the bundle says {said}"
+        if len(shown) < len(report.not_recomputed):
+            yield f"    … and {len(report.not_recomputed) - len(shown)} more"
+
+
 def render_summary(reports: Iterable[Report]) -> str:
     """One line for many bundles."""
     counts: dict[str, int] = {}
@@ -301,7 +328,9 @@ def _meaning(report: Report) -> str:
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
         case "CURRENT" if target is None:
-            return "a comparison that follows from recordings of targets that you hold"
+            return (
+                f"a comparison that follows from recordings of targets that you hold{_found_beyond(report)}"
+            )
         case "CURRENT":
             return f"this bundle matches the {what} that you hold; it {_shows(report)}"
         case "INTACT":
@@ -321,16 +350,29 @@ def _meaning(report: Report) -> str:
 def _shows(report: Report) -> str:
     verdict = report.verdict
     if verdict is None and report.target is None:
-        return "compares several recordings"
+        return f"compares several recordings{_found_beyond(report)}"
     if verdict is None:
         return "was not judged"
     if verdict.status == "inconclusive":
-        return f"is inconclusive: {'; '.join(explain_reason(code) for code in verdict.reasons)}"
-    violated = list(dict.fromkeys(claim.id for claim in verdict.claims if claim.status == "violated"))
+        why = "; ".join(explain_reason(code) for code in verdict.reasons)
+        return f"is inconclusive: {why}{_found_beyond(report)}"
+    violated = _violated(verdict.claims)
     if not violated:
-        return "shows no violation"
+        unknown = report.not_recomputed
+        return f"shows no violation{' of a rule that this tool has' if unknown else ''}"
     plural = "s" if len(violated) > 1 else ""
-    return f"shows {len(violated)} violation{plural} ({', '.join(violated)})"
+    names = printable(", ".join(violated))
+    return f"shows {len(violated)} violation{plural} ({names}){_found_beyond(report)}"
+
+
+def _found_beyond(report: Report) -> str:
+    """What is violated beyond what was recorded, to be said behind a verdict."""
+    found = _violated(report.also)
+    return f"; beyond what was recorded: {printable(', '.join(found))}" if found else ""
+
+
+def _violated(claims: Iterable[ReportedClaim]) -> list[str]:
+    return list(dict.fromkeys(claim.id for claim in claims if claim.status == "violated"))
 
 
 def json_line(shape: object) -> str:

@@ -109,7 +109,7 @@ def replayed_json(replayed: ReplayResult, *, path: str) -> str:
         "same": replayed.is_same,
         "evidence_id": replayed.bundle.document.evidence_id,
         "seen_evidence_id": seen.evidence_id,
-        "verdict": replayed.bundle.document.judgement.verdict,
+        "verdict": replayed.judged.verdict,
         "seen_verdict": seen.judgement.verdict,
         "python": seen.environment.python.version,
         "isolation": seen.isolation.to_shape(),
@@ -342,10 +342,13 @@ def _status(status: str | None) -> str:
     return {"not_observed": "not observed", None: "not judged"}.get(status, status or "")
 
 
-def comparison_json(comparison: Comparison, *, bundle_id: str, written: Path | None) -> str:
-    """One line of JSON: the comparison, its id, and the path that was written."""
+def comparison_json(
+    comparison: Comparison, *, rows: Iterable[Row], bundle_id: str, written: Path | None
+) -> str:
+    """One line of JSON: the comparison, its `rows` as they are judged now, its id, and what was written."""
     shape = {
         **comparison.to_shape(),
+        "rows": [row.to_shape() for row in rows],
         "bundle_id": bundle_id,
         "artifact": str(written) if written is not None else None,
     }

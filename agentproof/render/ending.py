@@ -130,7 +130,8 @@ _DISTRIBUTIONS: Final[Mapping[str, str]] = {
 
 
 def _import_hint(module: str) -> str:
-    """What to do about a module that is not there. No name is guessed: somebody else's project may have it."""
+    """What to do about a module that is not there. No name is guessed: somebody else's project may have
+    it."""
     top = module.partition(".")[0]
     if top in _DISTRIBUTIONS:
         return f"--with {_DISTRIBUTIONS[top]} installs {top}, or name it in the script's header"

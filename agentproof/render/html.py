@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
+from ..claims.judge import BEYOND
 from .groups import Group
 from .items import details
 from .overview import Section, overview, told_whole
@@ -44,6 +45,7 @@ def render_page(groups: Sequence[Group]) -> str:
         style_hash=Markup(f"sha256-{digest}"),  # noqa: S704 (base64)
         version=__version__,
         mode_words=mode_words,
+        beyond=BEYOND,
         change_sides=change_sides,
         code_pieces=code_pieces,
         details=details,

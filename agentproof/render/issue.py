@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..claims.judge import explain_reason
+from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
 from ..models.manifest import name_of_build
 from .ending import ending_hints
@@ -42,10 +42,14 @@ def describe_bug(story: Story, lead: str | None = None) -> Iterator[str]:
         if story.verdict.status == "inconclusive":
             yield "What one recording shows all the same:"
         yield ""
-    for claim in story.violated[:_MAX_CLAIMS]:
-        yield from _claim(claim)
-    if len(story.violated) > _MAX_CLAIMS:
-        yield f"- and {len(story.violated) - _MAX_CLAIMS} more, which the bundle lists"
+    recorded = [claim for claim in story.violated if not claim.beyond]
+    yield from _claims(recorded, "which the bundle lists")
+    beyond = [claim for claim in story.violated if claim.beyond]
+    if beyond:
+        yield ""
+        yield f"{BEYOND[0].upper()}{BEYOND[1:]}:"
+        yield ""
+        yield from _claims(beyond, "which a check lists")
     if any("streamed" in claim.modes or "both" in claim.modes for claim in story.violated):
         yield ""
         yield "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)"
@@ -75,9 +79,20 @@ def _lead(story: Story) -> str | None:
     )
 
 
+def _claims(claims: list[ClaimLine], where: str) -> Iterator[str]:
+    for claim in claims[:_MAX_CLAIMS]:
+        yield from _claim(claim)
+    if len(claims) > _MAX_CLAIMS:
+        yield f"- and {len(claims) - _MAX_CLAIMS} more, {where}"
+
+
 def _warnings(story: Story) -> Iterator[str]:
     if story.report.status in ("STALE", "UNTRUSTED"):
         yield f"**{story.report.status}**: {_STATUS[story.report.status]}."
+        yield ""
+    if story.unknown:
+        few = ", ".join(map(prose, story.unknown[:_MAX_CLAIMS]))
+        yield f"**Not recomputed**, since this agentproof lacks the rule or its version: {few}."
         yield ""
     conduct = story.manifest.conduct
     touched = [*conduct.changed, *(place.name for place in conduct.private_writes)]
@@ -96,7 +111,7 @@ _STATUS = {
 def _verdict(story: Story) -> str:
     match story.verdict.status:
         case "violated":
-            count = len(story.violated)
+            count = story.violations
             return f"it shows {count} violation{'' if count == 1 else 's'}"
         case "holds":
             return "every claim that had something to judge holds"

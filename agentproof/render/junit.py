@@ -25,6 +25,7 @@ from .outcomes import place_of
 from .text import clip, visible
 
 Verdict = Literal["violated", "holds"]
+_BEYOND = "claim beyond what was recorded"
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,24 @@ def _verdict(report: Report, expect: Verdict | None) -> Iterator[Case]:
 
 
 def _claims(report: Report, expect: Verdict | None) -> Iterator[Case]:
-    for claim in report.verdict.claims if report.verdict else ():
+    claims = report.verdict.claims if report.verdict else ()
+    recorded = len(claims) - len(report.also)
+    for place, claim in enumerate(claims):
         name = claim.id if claim.mode == "both" else f"{claim.id} ({claim.mode})"
+        group, how = ("claim", "as recorded") if place < recorded else (_BEYOND, "beyond what was recorded")
         if claim.status == "not_observed":
-            yield Case("claim", name, "skipped", "not_observed", "nothing to judge")
+            yield Case(group, name, "skipped", "not_observed", "nothing to judge")
         elif claim.status == "violated" and expect == "holds":
-            yield Case("claim", name, "failure", "violated", "\n".join(_because(claim)))
+            yield Case(group, name, "failure", "violated", "\n".join(_because(claim)))
         elif claim.status == "violated" and expect is None:
-            text = f"violated, as recorded: {next(_because(claim), claim.kind)}"
-            yield Case("claim", name, "skipped", "violated", text)
+            text = f"violated, {how}: {next(_because(claim), claim.kind)}"
+            yield Case(group, name, "skipped", "violated", text)
         else:
-            yield Case("claim", name, "passed")
+            yield Case(group, name, "passed")
+    for missing in report.not_recomputed:
+        name = missing.id if missing.mode == "both" else f"{missing.id} ({missing.mode})"
+        text = f"this tool lacks {missing.kind} {missing.version}; the bundle says {missing.stated}"
+        yield Case("claim", name, "skipped", "not_recomputed", text)
 
 
 def _because(claim: ReportedClaim) -> Iterator[str]:

@@ -46,7 +46,8 @@ class Section:
             for claim in page.claims
             if claim.status == status
         )
-        by_page = [{claim.id: claim.status for claim in page.claims} for page in self.pages]
+        # Of one that the manifest has and that is judged beyond it as well, the worst comes first.
+        by_page = [{claim.id: claim.status for claim in reversed(page.claims)} for page in self.pages]
         return [(name, [found.get(name) for found in by_page]) for name in names]
 
     @property

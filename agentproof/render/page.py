@@ -94,6 +94,7 @@ class Page:
         self.signers = [_Signer.of(signer) for signer in story.report.signers]
         self.verdict: Verdict = story.verdict
         self.claims: tuple[ClaimLine, ...] = story.claims
+        self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
 
     @property
@@ -102,7 +103,7 @@ class Page:
             case "violated":
                 if told := self._story.lead:
                     return told
-                count = len(self._story.violated)
+                count = self._story.violations
                 return f"Shows {count} violation{'' if count == 1 else 's'}"
             case "holds":
                 return "Shows no violation"

@@ -41,6 +41,8 @@ class ClaimLine:
     rule: str
     """What the kind of claim says, in one sentence."""
     reasons: tuple[Reason, ...]
+    beyond: bool = False
+    """Whether the manifest does not have it: its maker did not know the rule, or knew another version."""
 
     @property
     def is_expected(self) -> bool:
@@ -48,27 +50,34 @@ class ClaimLine:
         return self.kind in claims.EXPECTED
 
 
-def rule_of(kind: str) -> str:
+def rule_of(kind: str, version: int) -> str:
     """What a kind of claim says: the first paragraph of its page."""
-    module = claims.INVARIANTS.get(kind) or claims.AUTHORED[kind]
-    doc = sys.modules[module.__name__].__doc__ or ""
+    module = claims.find_kind(kind, version)
+    doc = (sys.modules[module.__name__].__doc__ if module is not None else None) or ""
     return " ".join(doc.strip().split("\n\n")[0].split())
 
 
 def _rule(claim: ClaimResult) -> str:
-    return claims.wanted(claim) if claim.kind in claims.EXPECTED else rule_of(claim.kind)
+    return claims.wanted(claim) if claim.kind in claims.EXPECTED else rule_of(claim.kind, claim.version)
 
 
 _STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
 
 
-def claims_told(results: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[ClaimLine]:
-    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another."""
-    by_id: dict[str, list[ClaimResult]] = {}
+def claims_told(
+    results: Iterable[ClaimResult], recorded: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]
+) -> Iterator[ClaimLine]:
+    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another.
+
+    What is not among the `recorded` ones is told apart.
+    """
+    known = {(claim.id, claim.kind, claim.version, claim.mode) for claim in recorded}
+    by_id: dict[tuple[str, bool], list[ClaimResult]] = {}
     for claim in results:
-        by_id.setdefault(claim.id, []).append(claim)
+        beyond = (claim.id, claim.kind, claim.version, claim.mode) not in known
+        by_id.setdefault((claim.id, beyond), []).append(claim)
     told: list[ClaimLine] = []
-    for name, group in by_id.items():
+    for (name, beyond), group in by_id.items():
         statuses = {claim.status for claim in group}
         best = next(status for status in _STATUSES if status in statuses)
         chosen = [claim for claim in group if claim.status == best]
@@ -80,9 +89,12 @@ def claims_told(results: Iterable[ClaimResult], tellings: Mapping[Mode, TraceSto
                 modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
                 rule=_rule(group[0]),
                 reasons=tuple(_reasons(chosen, tellings)),
+                beyond=beyond,
             )
         )
-    yield from sorted(told, key=lambda claim: _STATUSES.index(claim.status))
+    yield from sorted(
+        told, key=lambda claim: (_STATUSES.index(claim.status), claim.beyond, not claim.is_expected)
+    )
 
 
 def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[Reason]:

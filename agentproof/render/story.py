@@ -58,6 +58,8 @@ class Story:
     states: Mapping[str, Any]  # Any: a state's JSON
     claims: tuple[ClaimLine, ...]
     tellings: tuple[TraceStory, ...]
+    unknown: tuple[str, ...] = ()
+    """Claims of the manifest that this tool lacks, in words."""
 
     @property
     def violated(self) -> tuple[ClaimLine, ...]:
@@ -69,6 +71,11 @@ class Story:
         reasons = [reason.text for claim in self.violated if claim.is_expected for reason in claim.reasons]
         told = "; ".join(dict.fromkeys(reasons))
         return f"{told[:1].upper()}{told[1:]}." if told else None
+
+    @property
+    def violations(self) -> int:
+        """How many claims are violated; one that is so as recorded and beyond it counts once."""
+        return len({claim.id for claim in self.violated})
 
     @property
     def title(self) -> str:
@@ -97,7 +104,14 @@ def tell(checked: CheckedBundle, *, as_shown: Report | None = None) -> Story:
         BundleError: the bundle is INVALID, or its claims were not recomputed; nothing of it is told.
     """
     report, verdict = checked.report, checked.report.verdict
-    if report.status == "INVALID" or verdict is None or checked.manifest is None or checked.bundle is None:
+    judgement, manifest, bundle = checked.judgement, checked.manifest, checked.bundle
+    if (
+        report.status == "INVALID"
+        or verdict is None
+        or judgement is None
+        or manifest is None
+        or bundle is None
+    ):
         failed = next((check for check in report.checks if check.status == "failed"), None)
         reason = (failed.reason if failed else None) or "not_judged"
         raise BundleError(
@@ -106,7 +120,7 @@ def tell(checked: CheckedBundle, *, as_shown: Report | None = None) -> Story:
             f"{visible(failed.detail) if failed else 'its claims were not recomputed'}",
             hint="`agentproof check-current-bundle` says what is wrong with it",
         )
-    results = checked.manifest.judgement.claims
+    results = judgement.claims
     remarks = _remarks(results)
     tellings = tuple(
         _telling(checked.traces[mode], checked.states, remarks.get(mode, {}))
@@ -116,11 +130,15 @@ def tell(checked: CheckedBundle, *, as_shown: Report | None = None) -> Story:
     return Story(
         report=as_shown or report,
         verdict=verdict,
-        manifest=checked.manifest,
-        bundle=checked.bundle,
+        manifest=manifest,
+        bundle=bundle,
         states=checked.states,
-        claims=tuple(claims_told(results, {each.mode: each for each in tellings})),
+        claims=tuple(claims_told(results, manifest.judgement.claims, {each.mode: each for each in tellings})),
         tellings=tellings,
+        unknown=tuple(
+            f"{each.id} ({each.kind} {each.version}, {mode_words([each.mode])})"
+            for each in report.not_recomputed
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..bundle.store import short
 from ..claims.judge import explain_reason
-from ..models.comparison import Cell, Comparison, Row, TraceDifference
+from ..models.comparison import Cell, Row, TraceDifference
 from ..models.report import Report
 from . import outcomes
 from .markup import code, prose
@@ -28,17 +28,17 @@ class Entry:
 
     name: str
     report: Report
-    comparison: Comparison | None = None
-    """What it compares, unless it is a recording or INVALID."""
+    rows: tuple[Row, ...] = ()
+    """What it compares; a recording compares nothing, and of an INVALID bundle it is not told."""
 
 
 def render_summary(entries: Iterable[Entry]) -> str:
     """A table of the recordings, then one for each comparison, with what changed below it."""
     entries = tuple(entries)
-    lines = list(_recordings([each for each in entries if each.comparison is None]))
+    lines = list(_recordings([each for each in entries if not each.rows]))
     for each in entries:
-        if each.comparison is not None:
-            lines += _comparison(each, each.comparison)
+        if each.rows:
+            lines += _comparison(each, each.rows)
     text = "\n".join(lines).strip("\n") + "\n"
     data = text.encode()
     if len(data) <= MAX_BYTES:
@@ -80,7 +80,8 @@ def _recording(entry: Entry) -> Iterator[str]:
         yield _cell("; ".join(map(explain_reason, verdict.reasons)))
     else:
         found = dict.fromkeys(c.id for c in verdict.claims if c.status == "violated") if verdict else {}
-        yield _few([_code(name) for name in found])
+        beyond = {c.id for c in report.also if c.status == "violated"}
+        yield _few([f"{_code(name)}{' (beyond what was recorded)' * (name in beyond)}" for name in found])
     yield report.status
     yield _code(short(report.evidence_id)) if report.evidence_id else ""
 
@@ -88,8 +89,7 @@ def _recording(entry: Entry) -> Iterator[str]:
 # Comparisons
 
 
-def _comparison(entry: Entry, comparison: Comparison) -> Iterator[str]:
-    rows = comparison.rows
+def _comparison(entry: Entry, rows: Sequence[Row]) -> Iterator[str]:
     targets = outcomes.targets_of(rows)
     yield (
         f"{code(entry.name)} ({entry.report.status}) compares {len(rows)} "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from ..claims.judge import explain_reason
+from ..claims.judge import BEYOND, explain_reason
 from ..errors import UsageError
 from ..models.manifest import name_of_build
 from .beside import tells_the_same
@@ -33,7 +33,10 @@ def render_story(
     target = story.manifest.target
     yield click.style(visible(story.title), bold=True)
     yield f"{target.name} {name_of_build(target)}, {story.report.status}: {verdict_sentence(story)}"
+    first_beyond = next((claim for claim in story.violated if claim.beyond), None)
     for claim in story.violated:
+        if claim is first_beyond:
+            yield f"  {BEYOND}:"
         where = " and ".join(claim.modes)
         yield f"  {click.style('violated', fg='red', bold=True)} {visible(claim.id)} ({where})"
         for reason in claim.reasons[:3]:
@@ -43,6 +46,8 @@ def render_story(
                 yield f"             at {visible(change.pointer)}{more}"
         if len(claim.reasons) > 3:
             yield f"           … and {len(claim.reasons) - 3} more"
+    for text in story.unknown:
+        yield f"  not recomputed, since this tool lacks it: {visible(text)}"
     for telling in tellings:
         yield ""
         if telling is not tellings[0] and not everything and tells_the_same(tellings[0], telling):
@@ -56,7 +61,7 @@ def verdict_sentence(story: Story) -> str:
     """`shows 2 violations`, `every claim holds`, or why it is inconclusive."""
     match story.verdict.status:
         case "violated":
-            count = len(story.violated)
+            count = story.violations
             return f"shows {count} violation{'' if count == 1 else 's'}"
         case "holds":
             return "every claim that had something to judge holds"

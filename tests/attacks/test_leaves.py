@@ -33,6 +33,7 @@ STATED = {
     "isolation.network",
     "isolation.self_test",
     "isolation.user",
+    "judgement.claims[].version",
     "recorder.agentproof",
     "recorder.sha256",
     "recordings[].agreement",

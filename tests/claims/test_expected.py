@@ -104,10 +104,10 @@ def test_a_tool_that_nobody_offered_is_told_with_the_nearest_names() -> None:
     assert explain(result, result.because[0]) == "no run offered a tool refunds; the nearest: refund"
 
 
-def test_an_expectation_makes_the_verdict_and_stands_first() -> None:
+def test_an_expectation_makes_the_verdict_under_the_name_that_it_was_given() -> None:
     judgement = judged(script(), expectations=expecting(should_print=["balance: 100"]))
     assert judgement.verdict == "violated"
-    assert judgement.claims[0].id == 'should-print "balance: 100"'
+    assert judgement.claims[-1].id == 'should-print "balance: 100"'
 
 
 def test_a_mistyped_tool_never_holds() -> None:

@@ -76,6 +76,30 @@ def _holds_by_leaving_out(draft: Draft) -> None:
     judgement["claims"] = [claim for claim in judgement["claims"] if claim["status"] != "violated"]
 
 
+def _without_claims(draft: Draft) -> None:
+    draft.manifest["judgement"] = {
+        "claims": [],
+        "reasons": ["nothing_observed"],
+        "verdict": "inconclusive",
+    }
+
+
+def _holds_by(**stated: object) -> Forger:
+    """What is violated is said to hold, by rules that the reader's tool does not have."""
+
+    def hold(draft: Draft) -> None:
+        judgement = draft.manifest["judgement"]
+        judgement["verdict"] = "holds"
+        for claim in judgement["claims"]:
+            if claim["status"] == "violated":
+                claim.pop("because")
+                claim.update(stated, status="holds")
+                if "kind" in stated:
+                    claim["kind"] = claim["id"] = f"{claim['id']}-{stated['kind']}"
+
+    return hold
+
+
 def _of_an_old_version(make: Callable[[Draft], object]) -> Forger:
     def old(draft: Draft) -> None:
         make(draft)
@@ -162,20 +186,20 @@ FORGERIES = [
     # The conclusion
     Forgery("verdict changed", assign("judgement.verdict", "holds"), "other_verdict"),
     Forgery("verdict and claims changed", _flip_verdict, "other_verdict"),
-    Forgery("violated claims removed", _holds_by_leaving_out, "claims_left_out"),
+    Forgery("violated claims removed", _holds_by_leaving_out, None),
     Forgery("violated claims removed by an old version", _of_an_old_version(_holds_by_leaving_out), None),
     Forgery("all claims removed", claims(list.clear), "other_verdict"),
+    Forgery("all claims removed, and the verdict", _without_claims, None),
+    Forgery("a claim that holds removed", claims(lambda claims: claims.remove(_holding(claims))), None),
+    Forgery("claims in another order", claims(list.reverse), "other_claims"),
+    Forgery("a claim twice", claims(lambda claims: claims.insert(0, claims[0])), "other_claims"),
+    Forgery("a claim of another version", claims(lambda claims: claims[0].update(version=99)), None),
+    Forgery("violated claims of a version to come", _holds_by(version=99), None),
+    Forgery("violated claims of a version that never was", _holds_by(version=0), None),
+    Forgery("violated claims of unknown kinds", _holds_by(kind="a"), None),
     Forgery(
-        "a claim that holds removed",
-        claims(lambda claims: claims.remove(_holding(claims))),
-        "claims_left_out",
+        "a claim of another kind", claims(lambda claims: claims[0].update(kind="evil")), "malformed_claim"
     ),
-    Forgery("claims in another order", claims(list.reverse), "claims_left_out"),
-    Forgery("a claim twice", claims(lambda claims: claims.insert(0, claims[0])), "claims_left_out"),
-    Forgery(
-        "a claim of another version", claims(lambda claims: claims[0].update(version=99)), "unknown_claim"
-    ),
-    Forgery("a claim of another kind", claims(lambda claims: claims[0].update(kind="evil")), "unknown_claim"),
     Forgery(
         "a claim's status",
         claims(lambda claims: _holding(claims).update(status="not_observed")),

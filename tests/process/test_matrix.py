@@ -232,6 +232,22 @@ def test_what_an_interrupted_matrix_recorded_of_another_script_is_not_taken(tmp_
     assert matrix._RecordingLog(tmp_path).recording(newest) is None
 
 
+@pytest.mark.usefixtures("recordings")
+def test_what_somebody_changed_in_an_interrupted_matrix_is_recorded_again(tmp_path: Path) -> None:
+    (job,) = jobs("one", targets=("0.20.0",))
+    run([job], tmp_path, Inline(), Progress())
+    (place,) = (tmp_path / "recordings").iterdir()
+    log = matrix._RecordingLog(tmp_path)
+    log.note(job, place)
+    assert matrix._RecordingLog(tmp_path).recording(job) is not None
+    draft = forge.draft()
+    judgement = draft.manifest["judgement"]
+    judgement["verdict"] = "holds"
+    judgement["claims"] = [each for each in judgement["claims"] if each["status"] != "violated"]
+    place.write_bytes(zip_bytes(draft.seal()))
+    assert matrix._RecordingLog(tmp_path).recording(job) is None
+
+
 def _files(directory: Path) -> dict[str, bytes]:
     return {
         path.relative_to(directory).as_posix(): path.read_bytes()

@@ -332,16 +332,6 @@ def test_what_rests_on_the_recorders_word_is_said() -> None:
         assert word in text
 
 
-def test_a_claim_that_an_older_recorder_did_not_know_is_shown_and_changes_nothing() -> None:
-    draft = forge.draft()
-    draft.manifest["recorder"]["agentproof"] = "0.0.1"
-    claims = draft.manifest["judgement"]["claims"]
-    draft.manifest["judgement"]["claims"] = [each for each in claims if each["kind"] != "state-integrity"]
-    checked = check_bundle(draft.seal(), reader=READER)
-    assert checked.status == "CURRENT"
-    assert {claim.kind for claim in checked.report.also} == {"state-integrity"}
-
-
 def test_the_next_step_is_that_of_the_failure_and_of_no_earlier_check() -> None:
     draft = forge.draft()
     draft.manifest["judgement"]["verdict"] = "holds"

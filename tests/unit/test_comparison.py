@@ -414,8 +414,8 @@ def test_another_comparison_is_not_written_over(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     comparison, bundle = _packed()
     other = pack([Series("another", SERIES.attempts)], forge.MAINTAINER)
-    first = SignedComparison(comparison, bundle, bundle_id(bundle), ())
-    second = SignedComparison(*other, bundle_id(other[1]), ())
+    first = SignedComparison(comparison, bundle, bundle_id(bundle), (), comparison.rows)
+    second = SignedComparison(*other, bundle_id(other[1]), (), other[0].rows)
     usual = write(first, None, replace=False)
     assert write(first, None, replace=False) == usual
     beside = write(second, None, replace=False)

@@ -28,15 +28,25 @@ def test_a_vector_is_judged_as_it_expects(folder: Path) -> None:
         {"check": each.name, "reason": each.reason} for each in report.checks if each.status == "failed"
     ]
     assert report.status == expected["status"]
+    if "verdict" in expected:
+        assert report.verdict is not None
+        assert report.verdict.status == expected["verdict"]
+        assert {each.id for each in report.also if each.status == "violated"} == {*expected["beyond"]}
     assert failed == ([expected["failed"]] if expected["failed"] else [])
 
 
-def test_the_vectors_are_those_that_are_written() -> None:
+def test_a_bundle_that_was_kept_stays_as_it_is() -> None:
+    assert vectors.SUMS.read_text("utf-8") == vectors.sums()
+
+
+def test_what_is_said_of_the_vectors_is_what_is_written() -> None:
     written = dict(vectors.files())
     held = {
         path.relative_to(vectors.PLACE).as_posix(): path.read_bytes()
         for path in vectors.PLACE.rglob("*")
-        if path.is_file() and path != vectors.PLACE / "README.md"
+        if path.is_file()
+        and path.name != "bundle.zip"
+        and path not in (vectors.PLACE / "README.md", vectors.SUMS)
     }
     differing = sorted(path for path in written.keys() | held.keys() if written.get(path) != held.get(path))
     assert not differing, f"run `python -m tests.vectors`: {differing}"

@@ -30,7 +30,7 @@ MANIFEST = Manifest.from_bytes(BUNDLE.manifest)
 
 
 def _replayed(seen: Bundle) -> ReplayResult:
-    return ReplayResult(BUNDLE, seen, environment=(), differences=())
+    return ReplayResult(BUNDLE, MANIFEST.judgement, seen, environment=(), differences=())
 
 
 def _check(bundle: Bundle, **needed: int) -> CheckedBundle:

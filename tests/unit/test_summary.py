@@ -12,7 +12,6 @@ from agentproof.bundle.store import Bundle, zip_bytes
 from agentproof.check.any import check_any
 from agentproof.check.bundle import Reader, check_bundle
 from agentproof.diff.rows import Attempt, Series, pack
-from agentproof.models.comparison import Comparison
 from agentproof.render import summary
 from agentproof.render.summary import Entry, render_summary
 from tests.changes import changed
@@ -31,17 +30,16 @@ def compared(place: Path, *series: Series) -> Entry:
     _, bundle = pack(list(series), REPORTER)
     (place / "c.zip").write_bytes(zip_bytes(bundle))
     checked = check_any(place / "c.zip", reader=READER)
-    return Entry("c.zip", checked.report, Comparison.from_bytes(bundle.manifest))
+    return Entry("c.zip", checked.report, checked.rows)
 
 
 def named(compared: Entry, *targets: str) -> Entry:
     """As if the second recordings were of these releases: the forge knows one."""
-    assert compared.comparison is not None
     rows = [
         changed(row, cells=(row.cells[0], changed(row.cells[1], target=target)))
-        for row, target in zip(compared.comparison.rows, targets, strict=True)
+        for row, target in zip(compared.rows, targets, strict=True)
     ]
-    return replace(compared, comparison=changed(compared.comparison, rows=tuple(rows)))
+    return replace(compared, rows=tuple(rows))
 
 
 def cells(text: str) -> list[list[str]]:

@@ -10,6 +10,7 @@ narrows it to one mode. All other keys are the kind's own.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -58,6 +59,47 @@ EXPECTED: frozenset[str] = frozenset({last_output.NAME, printed.NAME, raised.NAM
 """The kinds that expectations are judged by, which are not written as claims of their own."""
 
 _OURS = ("id", "kind", "mode")
+_HEADER_KINDS = sorted(AUTHORED.keys() - {probe_check.NAME} - EXPECTED)
+
+
+@dataclass(frozen=True)
+class HeaderClaim:
+    """A claim of a header in one mode; what it says beyond that is for its kind to read."""
+
+    id: str
+    kind: str
+    mode: Mode
+    own: Mapping[str, Any]  # Any: TOML
+    where: str
+    """For errors."""
+
+    def current(self) -> AuthoredKind:
+        """Its kind, as this tool has it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self.kind not in _HEADER_KINDS:
+            text = f"{self.where}: there is no kind {self.kind!r}; there are {', '.join(_HEADER_KINDS)}"
+            raise UsageError(text)
+        return AUTHORED[self.kind]
+
+    def arguments(self, kind: AuthoredKind) -> dict[str, Any]:  # Any: values
+        """Its arguments as `kind` reads them, in the shape of a manifest.
+
+        Raises:
+            UsageError: they are not the kind's.
+        """
+        known = kind.ARGUMENTS.model_fields
+        for key in self.own:
+            if key not in known:
+                raise UsageError(
+                    f"{self.where}: {kind.NAME} has no `{key}`; it has {', '.join(sorted(known))}"
+                )
+        try:
+            return parse_arguments(kind, from_state(_plain(self.own, self.where))).to_shape()
+        except FormatError as error:
+            raise UsageError(f"{self.where}: {error.message}") from error
 
 
 def authored_claims(
@@ -75,12 +117,26 @@ def authored_claims(
         UsageError: a claim has an unknown kind, key or mode, lacks a key, or has a value of the wrong
             type; it is named, and what exists is listed.
     """
+    return tuple(
+        AuthoredClaim(each.id, each.kind, kind.VERSION, each.mode, each.arguments(kind))
+        for each in header_claims(tables, modes=modes, path=path, taken=taken)
+        for kind in [each.current()]
+    )
+
+
+def header_claims(
+    tables: Iterable[Mapping[str, Any]],  # Any: TOML
+    *,
+    modes: Iterable[Mode],
+    path: str,
+    taken: Container[str] = (),
+) -> Iterator[HeaderClaim]:
+    """What a header says of its claims, of whatever kind they are; see `authored_claims`."""
     present = tuple(modes)
-    claims: list[AuthoredClaim] = []
     labels: set[str] = set()
     for number, table in enumerate(tables, start=1):
-        claim = _read_claim(table, number, path)
-        label, mode, name, arguments = claim
+        where = f"{path}: claim {number}" + (f" ({table['id']!r})" if "id" in table else "")
+        name, label, mode = _read_ours(table, number, where)
         if label in labels or label in taken:
             raise UsageError(f"{path}: another claim is called {label!r} too", hint="give each its own `id`")
         labels.add(label)
@@ -88,12 +144,8 @@ def authored_claims(
             raise UsageError(
                 f"{path}: claim {label!r}: mode {mode!r} is not recorded; there are {', '.join(present)}"
             )
-        claims += [
-            AuthoredClaim(label, name, AUTHORED[name].VERSION, one, arguments.to_shape())
-            for one in present
-            if mode in (None, one)
-        ]
-    return tuple(claims)
+        own = {key: item for key, item in table.items() if key not in _OURS}
+        yield from (HeaderClaim(label, name, one, own, where) for one in present if mode in (None, one))
 
 
 def expected_claims(expectations: Expectations, *, modes: Iterable[Mode]) -> tuple[AuthoredClaim, ...]:
@@ -172,38 +224,28 @@ def needs_of(kind: AuthoredKind, arguments: Arguments) -> frozenset[str]:
     return value_at.needs(arguments) if isinstance(arguments, value_at.ValueAt) else kind.NEEDS
 
 
-def _read_claim(
+def _read_ours(
     table: Mapping[str, Any],  # Any: TOML
     number: int,
-    path: str,
-) -> tuple[str, Mode | None, str, Arguments]:
+    where: str,
+) -> tuple[str, str, Mode | None]:
+    """Kind, label and mode."""
     name = table.get("kind")
+    if not isinstance(name, str):
+        raise UsageError(
+            f"{where}: {f'there is no kind {name!r}' if 'kind' in table else 'it has no `kind`'}; "
+            f"there are {', '.join(_HEADER_KINDS)}"
+        )
     label = table.get("id", f"{name}-{number}")
-    where = f"{path}: claim {number}" + (f" ({label!r})" if "id" in table else "")
-    header_kinds = sorted(AUTHORED.keys() - {probe_check.NAME} - EXPECTED)
-    if not isinstance(name, str) or name not in header_kinds:
-        what = f"there is no kind {name!r}" if "kind" in table else "it has no `kind`"
-        raise UsageError(f"{where}: {what}; there are {', '.join(header_kinds)}")
     if not isinstance(label, str) or not label or len(label) > 200:
         raise UsageError(f"{where}: `id` is not a text of 1 to 200 characters")
-    mode: Mode | None = None
     match table.get("mode"):
         case None:
-            pass
+            return name, label, None
         case "as-written" | "streamed" as given:
-            mode = given
+            return name, label, given
         case other:
             raise UsageError(f"{where}: there is no mode {other!r}; there are as-written, streamed")
-    kind = AUTHORED[name]
-    own = {key: item for key, item in table.items() if key not in _OURS}
-    known = kind.ARGUMENTS.model_fields
-    for key in own:
-        if key not in known:
-            raise UsageError(f"{where}: {name} has no `{key}`; it has {', '.join(sorted(known))}")
-    try:
-        return label, mode, name, parse_arguments(kind, from_state(_plain(own, where)))
-    except FormatError as error:
-        raise UsageError(f"{where}: {error.message}") from error
 
 
 def _plain(part: Any, where: str) -> Any:  # Any: TOML
@@ -223,9 +265,11 @@ __all__ = [
     "Arguments",
     "AuthoredClaim",
     "AuthoredKind",
+    "HeaderClaim",
     "authored_claims",
     "checks_in",
     "expected_claims",
+    "header_claims",
     "parse_arguments",
     "wanted",
 ]

@@ -8,6 +8,8 @@ Sites: such tools whose nested run returned a text.
 Not observed: no agent was used so.
 
 From: openai/openai-agents-python#2110.
+
+Shown by: `tests/scripts/cases/agent-tool-returns-blank` on 0.6.1.
 """
 
 from collections.abc import Iterator

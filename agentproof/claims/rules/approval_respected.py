@@ -20,6 +20,8 @@ Sites: starts of a tool that needs approval; decided calls of states that a run 
 Not observed: no tool that needs approval ran, and no decided state was resumed.
 
 From: openai/openai-agents-python#4409, #4413 (1); #4244, #4414, #4447, #2487, #5123 (3).
+
+Shown by: `tests/scripts/cases/three-level-approval-lost` on 0.20.0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -10,6 +10,8 @@ Sites: blocked items of runs with a session.
 Not observed: no run with a session was blocked.
 
 From: openai/openai-agents-python#1840, #4184.
+
+Shown by: `tests/scripts/cases/blocked-answer-replayed` on 0.19.3.
 """
 
 from collections.abc import Iterator

@@ -11,6 +11,8 @@ Not observed: below CPython 3.12, which cannot tell what ran; no function of the
 a tool.
 
 From: no report among those studied. It is the second evidence for every rule that rests on tool hooks.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/bodies-match-hooks.toml`.
 """
 
 from collections import Counter

@@ -13,6 +13,8 @@ Sites: tool calls and outputs looked at.
 Not observed: no call and no output was there to look at.
 
 From: openai/openai-agents-python#2171, #4147, #4324, #4615.
+
+Shown by: `tests/scripts/cases/limited-session-orphan-output` on 0.19.4.
 """
 
 from collections import Counter

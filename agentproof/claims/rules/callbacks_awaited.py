@@ -10,6 +10,8 @@ Sites: model calls with instructions, function tools that ended, and such warnin
 Not observed: none of these.
 
 From: openai/openai-agents-python#3211, #3942.
+
+Shown by: `tests/scripts/unseen/handoff-callback-not-awaited` on 0.17.0.
 """
 
 import re

@@ -12,6 +12,8 @@ Sites: model calls that go on from an answer.
 Not observed: no such call.
 
 From: openai/openai-agents-python#1789, #3004, and an output lost on 0.22.2 (no public report known).
+
+Shown by: `tests/scripts/unseen/conversation-sent-again` on 0.3.3.
 """
 
 from collections.abc import Iterable, Iterator

@@ -8,6 +8,8 @@ answers, where the callback only reads; one that calls, writes or waits is not a
 Not observed: no such start.
 
 From: openai/openai-agents-python#3118.
+
+Shown by: `tests/scripts/cases/disabled-tool-still-runs` on 0.15.1.
 """
 
 from collections.abc import Iterator

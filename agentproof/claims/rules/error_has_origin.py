@@ -12,6 +12,8 @@ Sites: runs that raised after they had asked their model or started a tool.
 Not observed: no such run, or the script's own functions could not be watched.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/error-has-origin.toml`.
 """
 
 from collections.abc import Iterator

@@ -10,6 +10,8 @@ Sites: tool starts with a call id.
 Not observed: no tool ran with a call id.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/exactly-once.toml`.
 """
 
 from collections.abc import Iterator, Mapping

@@ -8,6 +8,8 @@ Sites: runs that raised and wrote spans.
 Not observed: no run raised, or tracing was off.
 
 From: openai/openai-agents-python#4070.
+
+Shown by: `tests/scripts/cases/failed-run-span-without-error` on 0.19.3.
 """
 
 from ...models.events import SpanEnded

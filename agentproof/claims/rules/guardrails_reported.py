@@ -10,6 +10,8 @@ Sites: guardrails that ran in runs that returned, and those that an exception mu
 Not observed: no such guardrail.
 
 From: openai/openai-agents-python#4097, #3237, #4071.
+
+Shown by: `tests/scripts/unseen/guardrails-lost-at-handoff` on 0.17.0.
 """
 
 from collections import Counter

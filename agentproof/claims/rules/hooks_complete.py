@@ -10,6 +10,8 @@ Sites: runs that returned and wait for nothing.
 Not observed: no such run, or the release has no hooks of its own.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/hooks-complete.toml`.
 """
 
 from collections import Counter

@@ -8,6 +8,8 @@ Sites: calls that a returned run waits for.
 Not observed: no run waited for a decision.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/interruptions-pending.toml`.
 """
 
 from collections import Counter

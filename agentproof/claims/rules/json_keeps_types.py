@@ -10,6 +10,8 @@ Sites: outputs of tools found in both.
 Not observed: no state held a tool's output.
 
 From: openai/openai-agents-python#4339.
+
+Shown by: `tests/scripts/cases/structured-list-output-repr` on 0.19.4.
 """
 
 from collections.abc import Iterable, Iterator

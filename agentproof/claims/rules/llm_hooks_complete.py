@@ -9,6 +9,8 @@ Sites: hooks that must have been called.
 Not observed: no run called its model, or the release has no such hooks.
 
 From: openai/openai-agents-python#1619.
+
+Shown by: `tests/scripts/cases/llm-hooks-silent` on 0.2.10.
 """
 
 from collections.abc import Iterator, Mapping

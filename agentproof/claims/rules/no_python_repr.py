@@ -10,6 +10,8 @@ Sites: texts in such outputs in model inputs.
 Not observed: no output of an MCP or native tool was told to a model.
 
 From: openai/openai-agents-python#4338.
+
+Shown by: `tests/scripts/cases/mcp-resource-link-as-repr` on 0.19.4.
 """
 
 import ast

@@ -12,6 +12,8 @@ Sites: runs that returned or raised.
 Not observed: no run ended.
 
 From: openai/openai-agents-python#2584, #3239, #3982.
+
+Shown by: `tests/scripts/cases/sibling-tool-lost-after-failure` on 0.10.3.
 """
 
 from collections.abc import Iterator

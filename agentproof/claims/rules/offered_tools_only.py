@@ -7,6 +7,8 @@ Sites: starts of function tools whose call is found in an answer of the same run
 Not observed: no such start.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/offered-tools-only.toml`.
 """
 
 from collections.abc import Iterator

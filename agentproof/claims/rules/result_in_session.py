@@ -10,6 +10,8 @@ Sites: new items of runs with a session, and items of the input that were taken 
 Not observed: no run with a session returned new items.
 
 From: openai/openai-agents-python#2426, #4160, #4615, #3857.
+
+Shown by: `tests/scripts/cases/max-turns-output-not-stored` on 0.19.2.
 """
 
 from collections.abc import Iterator

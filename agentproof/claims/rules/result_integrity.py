@@ -12,6 +12,8 @@ Sites: results that were still used later (a state was made from them, or they w
 Not observed: no result was used later.
 
 From: openai/openai-agents-python#4519.
+
+Shown by: `tests/scripts/cases/shared-entry-in-usage-total` on 0.22.0.
 """
 
 from collections.abc import Iterator

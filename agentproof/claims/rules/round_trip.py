@@ -14,6 +14,8 @@ Not observed: the script restored no state.
 
 From: openai/openai-agents-python#2487, #4339 touch what this watches; it found no report of those
 studied by itself and is silent on all fixed releases.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/round-trip.toml`.
 """
 
 from collections.abc import Iterator

@@ -13,6 +13,8 @@ Sites: the one end; or the tests that passed or failed by an assertion.
 Not observed: the script ended in another way, which the finding names; or its end was not seen.
 
 From: reporters' own assertions, and openai/openai-agents-python#4414, whose regression test is one.
+
+Shown by: `bundles/interruption-snapshot` on 0.20.0.
 """
 
 from ...models.events import Failure, Frame, ScriptEnded, TestEnded

@@ -11,6 +11,8 @@ Sites: items that a session held before, and those that it got.
 Not observed: no run from fresh input had a session whose contents were read.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/session-feeds-model.toml`.
 """
 
 from collections import Counter

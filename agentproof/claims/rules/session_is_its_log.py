@@ -12,6 +12,8 @@ Sites: reads and pops of stores to which something had been added, or whose cont
 Not observed: no such read.
 
 From: openai/openai-agents-python#4729.
+
+Shown by: `tests/scripts/cases/upgrade-destroys-history` on 0.24.0.
 """
 
 from collections import Counter

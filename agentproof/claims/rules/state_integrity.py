@@ -16,6 +16,8 @@ Not observed: no state was there while something else happened.
 From: openai/openai-agents-python#4409, #4413 (a decision leaks to the other checkpoint), #4479 (two
 checkpoints share one usage), and the interruptions of a sibling emptied by a run (no public report;
 seen on 0.22.0 and 0.24.0).
+
+Shown by: `tests/scripts/cases/decision-leaks-to-other-checkpoint` on 0.20.0.
 """
 
 import sys

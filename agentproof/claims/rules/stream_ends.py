@@ -8,6 +8,8 @@ Sites: streams that were consumed.
 Not observed: nobody consumed a stream.
 
 From: openai/openai-agents-python#2130.
+
+Shown by: `tests/scripts/cases/failing-session-hangs-stream` on 0.6.1.
 """
 
 from collections.abc import Iterator

@@ -14,6 +14,8 @@ Sites: pairs of runs that were compared.
 Not observed: one mode alone was recorded, or no run was plain in one mode and streamed in the other.
 
 From: openai/openai-agents-python#4184, #4160, #4097, #2426, #4070 and whatever nobody thought of.
+
+Shown by: `tests/scripts/cases/blocked-answer-replayed` on 0.19.3.
 """
 
 from collections.abc import Iterator

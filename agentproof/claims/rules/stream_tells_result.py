@@ -10,6 +10,8 @@ Sites: announced items.
 Not observed: no stream announced an item.
 
 From: openai/openai-agents-python#4146.
+
+Shown by: `tests/scripts/cases/handoff-reported-as-tool-called` on 0.19.2.
 """
 
 from collections import Counter

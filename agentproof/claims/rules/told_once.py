@@ -9,6 +9,8 @@ Sites: tool calls looked at.
 Not observed: no model input held a tool call.
 
 From: openai/openai-agents-python#2171.
+
+Shown by: `tests/scripts/cases/nested-handoff-duplicates-calls` on 0.6.6.
 """
 
 from collections.abc import Iterator

@@ -11,6 +11,8 @@ Sites: tools that ended in a run that returned with an item for their call.
 Not observed: no such tool.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/tool-output-delivered.toml`.
 """
 
 from bisect import bisect

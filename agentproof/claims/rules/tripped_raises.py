@@ -7,6 +7,8 @@ Sites: input and output guardrails that tripped.
 Not observed: none tripped.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/tripped-raises.toml`.
 """
 
 from ...models.events import GuardrailRan

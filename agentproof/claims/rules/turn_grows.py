@@ -9,6 +9,8 @@ Sites: pairs of neighbouring model calls of a run, the first of them answered.
 Not observed: no run asked its model twice.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/turn-grows.toml`.
 """
 
 from collections.abc import Iterator

@@ -9,6 +9,8 @@ Sites: pairs of neighbouring model calls of a run, the first of them answered.
 Not observed: no run asked its model twice.
 
 From: openai/openai-agents-python#3055 (a refusal runs out of turns).
+
+Shown by: `tests/scripts/cases/refusal-runs-out-of-turns` on 0.14.8.
 """
 
 from collections import Counter

@@ -8,6 +8,8 @@ Sites: runs from fresh input with a limit.
 Not observed: no such run.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/turns-bounded.toml`.
 """
 
 from ...models.manifest import Finding

@@ -9,6 +9,8 @@ Sites: top-level runs that returned with usage and whose models reported some.
 Not observed: no such run.
 
 From: no report among those studied; natural, and silent on all of them.
+
+Shown by: a fault seeded into 0.24.0, `tests/seeded/usage-is-sum.toml`.
 """
 
 from collections.abc import Iterable
