@@ -12,7 +12,7 @@ from .group import chosen_key, examples
 
 if TYPE_CHECKING:
     from ..check.bundle import Reader
-    from ..render.groups import Group
+    from ..render.groups import Attachment, Group
     from ..render.story import Story
 
 
@@ -140,9 +140,33 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     return render_issue(story, attachment=group.recordings[0].file, others=others, lead=lead)
 
 
+def _without_failed(group: Group, *, quiet: bool) -> Group:
+    """A reproduction without its inconclusive recordings, where another one on the same target concludes."""
+    if group.row is not None:
+        return group
+
+    def target(each: Attachment) -> str:
+        return each.story.manifest.target.sha256
+
+    told = {target(each) for each in group.recordings if each.story.verdict.status != "inconclusive"}
+    failed = [
+        each
+        for each in group.recordings
+        if each.story.verdict.status == "inconclusive" and target(each) in told
+    ]
+    if not failed:
+        return group
+    kept = tuple(each for each in group.recordings if each not in failed)
+    if not quiet:
+        left = ", ".join(each.file for each in failed)
+        click.echo(f"  chosen        {kept[0].file}; {left} concluded nothing", err=True)
+    return replace(group, recordings=kept)
+
+
 def _newest(groups: list[Group], bundles: tuple[Path, ...], *, quiet: bool) -> list[Group]:
     """The one to report of several attempts at one script, which was changed between them: the newest that
     concludes something; it is said which."""
+    groups = [_without_failed(group, quiet=quiet) for group in groups]
     entries = {story.manifest.reproduction.entry for group in groups for story in group.stories}
     if len(groups) < 2 or len(entries) != 1 or any(group.row is not None for group in groups):
         return groups
