@@ -18,7 +18,8 @@ from pydantic_core import from_json
 
 from agentproof import __version__
 from agentproof.bundle.store import Bundle
-from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.bundle.wheel import read_wheel
+from agentproof.check.source import HeldWheel, Sources
 from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
@@ -26,6 +27,7 @@ from agentproof.models import pylock
 from agentproof.models.expectations import NOTHING, Expectations
 from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
+from agentproof.models.statement import AGREED, EvidenceReplay, Replay, Uri
 from agentproof.models.trace import Trace
 from agentproof.models.wire import encode
 from agentproof.trust import signing
@@ -417,6 +419,28 @@ def sign(bundle: Bundle, keys: Iterable[signing.HeldKey] = (REPORTER,)) -> Bundl
         dict(signing.attest_recorded(bundle.manifest, each) for each in keys),
         bundle.shelf,
     )
+
+
+def replay_of(
+    bundle: Bundle, *, evidence_alone: bool = False, bodies: bool = True
+) -> Replay | EvidenceReplay:
+    """What a replayer states who saw this bundle again on a machine like its recorder's."""
+    manifest = m.Manifest.from_bytes(bundle.manifest)
+    shape: Shape = {
+        "timeCreated": "2026-11-30T02:00:00Z",
+        "bundle_id": sha256(bundle.manifest),
+        "evidence_id": manifest.evidence_id,
+        "python": manifest.environment.python.to_shape(),
+        "platform": manifest.environment.platform.to_shape(),
+        "lock": sha256(bundle.members["pylock.toml"]),
+        "isolation": manifest.isolation.to_shape(),
+        "recorder": manifest.recorder.to_shape(),
+    }
+    if evidence_alone:
+        first = {"verifier": {"id": Uri.EVIDENCE_VERIFIER.value}, "properties": list(AGREED[:1])}
+        return EvidenceReplay.from_shape({**shape, **first})
+    now = {"verifier": {"id": Uri.VERIFIER.value}, "properties": list(AGREED)}
+    return Replay.from_shape({**shape, **now, "not_captured": [] if bodies else ["bodies"]})
 
 
 _VALID = Draft().judged()

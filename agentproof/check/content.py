@@ -4,13 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..bundle.folder import read_beside
 from ..bundle.store import MANIFEST, Bundle, sha256, short
+from ..bundle.wheel import Wheel, normalise, read_wheel, same_version
 from ..claims import AUTHORED, AuthoredClaim, expected_claims, find_authored, header_claims
 from ..claims.authored import probe_check
-from ..errors import BundleError, CannotDoError, UsageError
+from ..errors import BundleError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
@@ -22,7 +25,6 @@ from ..models.trace import Mode, Trace
 from ..models.wire import compact
 from .members import require
 from .memo import Memo
-from .source import Wheel, normalise, read_wheel, same_version
 
 if TYPE_CHECKING:
     from .trees import TreeComparison
@@ -55,6 +57,8 @@ def check_environment(manifest: Manifest) -> None:
         for package in locked
     ]
     require(same == [True], "the target is not one of the environment's packages", reason="other_lock")
+    if manifest.reproduction.requires:
+        _require_requirements(manifest.reproduction.requires)
     origin = target.origin
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
@@ -63,18 +67,34 @@ def check_environment(manifest: Manifest) -> None:
     require(named, "a revision of no checkout")
 
 
+def _require_requirements(texts: Iterable[str]) -> None:
+    """Each is a requirement of a name, which a replay asks an index for."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 (5 ms, for few bundles)
+
+    for text in texts:
+        try:
+            named = Requirement(text).url is None
+        except InvalidRequirement:
+            named = False
+        require(named, f"reproduction.requires: {text!r} is not a requirement of a name")
+
+
 def read_target(data: bytes, target: Target) -> Wheel:
     """The target wheel, held to its RECORD and to the manifest's name, version and digest."""
     if sha256(data) != target.sha256:
         raise BundleError("other_wheel", "not the target's SHA-256", path=target.wheel)
     wheel = read_wheel(data, target.wheel)
-    if wheel.name != target.name or wheel.version != target.version:
+    if wheel.name != target.name or not same_version(wheel.version, target.version):
         text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {target.name} {target.version}"
         raise BundleError("other_wheel", text, path=target.wheel)
     return wheel
 
 
-def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
+Authored = Callable[[str], bytes | str | None]
+"""Gives the reader's own file for one of the reproduction: its bytes, what else is there, or None."""
+
+
+def authored_beside(path: Path) -> Authored | None:
     """The authored files of the case that holds the bundle at `path`, in a repository store."""
     case = path.absolute().parent
     if not path.is_dir() or not (case.parent / "wheels").is_dir():
@@ -82,28 +102,20 @@ def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
     if case.name == "bundles" and (case.parent / MANIFEST).is_file():
         return None  # an unpacked comparison, whose recordings have no author beside them
 
-    def read(name: str) -> bytes | None:
-        # A file of that name that cannot be the recorded one is a difference too, not an error.
-        place = case / name
-        try:
-            return place.read_bytes() if place.is_file() else None
-        except OSError as error:
-            raise CannotDoError(f"{place}: {error.strerror}") from error
-
-    return read
+    return partial(read_beside, case)
 
 
-def compare_authored(
-    manifest: Manifest, bundle: Bundle, authored: Callable[[str], bytes | None] | None
-) -> Iterator[Difference]:
+def compare_authored(manifest: Manifest, bundle: Bundle, authored: Authored | None) -> Iterator[Difference]:
     """The reproduction's files that are not those that the reader holds beside the bundle."""
     if authored is None:
         return
     for path in manifest.reproduction.files:
         mine = authored(path)
         if mine is not None and mine != bundle.members[path]:
+            # A file of that name that cannot be the recorded one is a difference too, not an error.
+            yours = mine if isinstance(mine, str) else sha256(mine)
             yield Difference(
-                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=sha256(mine)
+                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=yours
             )
         elif mine is None and path == manifest.reproduction.entry:
             yield Difference(

@@ -45,7 +45,8 @@ def _read_head(raw: bytes) -> list[bytes | None]:
 def parse_manifest(raw: bytes, *, digest: Sha256) -> Manifest:
     """The manifest, in its one form; `digest` is its own."""
     if len(raw) > MAX_MANIFEST_BYTES:
-        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
+        text = f"{len(raw)} bytes are over the limit of {MAX_MANIFEST_BYTES}"
+        raise BundleError("too_large", text, path=MANIFEST)
     # Told apart before anything else, because a newer format explains every other oddity.
     form, version = _read_head(raw)
     if form is not None and version is not None and (form, version) != _KNOWN:
@@ -79,7 +80,8 @@ def check_members(manifest: Manifest, bundle: Bundle) -> None:
     """Every file of the bundle is in the manifest, byte for byte, and the other way round."""
     listed = manifest.members
     if len(listed) > MAX_MEMBERS:
-        raise BundleError("too_many", f"more than {MAX_MEMBERS} members", path=MANIFEST)
+        text = f"{len(listed)} members are over the limit of {MAX_MEMBERS}"
+        raise BundleError("too_many", text, path=MANIFEST)
     paths = [member.path for member in listed]
     if paths != sorted(set(paths)):
         raise BundleError("malformed", "members are not sorted by path, each once", path=MANIFEST)

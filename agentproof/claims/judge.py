@@ -23,7 +23,7 @@ A judgement that was recorded is judged again (`rejudge`): what of it this tool 
 what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from ..errors import BundleError, FormatError
+from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS
 from ..models.events import ModelCalled, NetworkRefused, SdkImported
 from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from ..models.trace import Mode, Trace
@@ -124,6 +125,7 @@ def judge(
             *invariants(traces),
             *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
         )
+    _check_number(claims, evidence)
     return bench.conclude(tuple(map(bench.evaluate, claims)))
 
 
@@ -163,6 +165,7 @@ def rejudge(
     """
     evidence = Evidence.of(traces, state)
     bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage, version)
+    _check_number(recorded.claims, evidence)
     evaluated = {_key(result): result for result in own.claims}
     recomputed: list[ClaimResult] = []
     missing: list[ClaimResult] = []
@@ -190,6 +193,20 @@ def rejudge(
 
 def _key(claim: ClaimResult) -> tuple[str, str, int, str]:
     return claim.id, claim.kind, claim.version, claim.mode
+
+
+def _check_number(asked: Sequence[ClaimRequest | ClaimResult], evidence: Evidence) -> None:
+    """Not more is asked than can be looked at in little time."""
+    authored = sum(1 for claim in asked if claim.kind not in INVARIANTS)
+    events = max((len(view.events) for view in evidence.views.values()), default=0)
+    if authored > MAX_CLAIMS or authored * events > MAX_CLAIM_LOOKS:
+        raise BundleError(
+            "too_many",
+            f"{authored} claims and checks of the script on {events} events; at most {MAX_CLAIMS}, and "
+            f"{MAX_CLAIM_LOOKS} looks at events",
+            path="traces",
+            hint="give fewer labels to probe.check, and say in `probe.observe` what differs",
+        )
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:

@@ -7,7 +7,7 @@ import click
 
 from .compare import conditions_of, recording_options, signer_of
 from .expecting import expectation_options, variable_options
-from .group import ForScript, examples
+from .group import ForScript, OutputPath, examples
 
 
 @examples(
@@ -45,7 +45,7 @@ from .group import ForScript, examples
 @recording_options
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Also write all recordings as one comparison bundle, to this .zip or directory.",
 )
 @click.option("--replace", is_flag=True, help="Replace what is at --output.")

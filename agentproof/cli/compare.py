@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .expecting import expectation_options, expectations_of, variable_options, variables_of
-from .group import chosen_key, examples
+from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
@@ -138,13 +138,13 @@ def signer_of(key: Path | None) -> PrivateKey:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write the comparison to this .zip or directory. Default: comparison.agentproof.zip.",
 )
 @click.option("--replace", is_flag=True, help="Replace another comparison that is in the way.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle.")

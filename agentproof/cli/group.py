@@ -145,6 +145,21 @@ class ForScript(Sections):
             ) from error
 
 
+class OutputPath(click.Path):
+    """A path to write a file to; for `-`, stdout is for that file, and all else is told on stderr."""
+
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    # Any: what click passes on.
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-" and ctx is not None and not ctx.resilient_parsing:
+            from ..system.files import data_on_stdout
+
+            ctx.with_resource(data_on_stdout())
+        return super().convert(value, param, ctx)
+
+
 class _Group(Group):
     """Loads a command's module only when the command is run."""
 

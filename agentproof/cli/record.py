@@ -1,12 +1,13 @@
 """`agentproof record`: record a script as a signed bundle."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .expecting import expectation_options, expectations_of, variable_options, variables_of
-from .group import ForScript, chosen_key, examples, key_options
+from .group import ForScript, OutputPath, chosen_key, examples, key_options
 
 if TYPE_CHECKING:
     from ..bundle.store import Bundle
@@ -52,6 +53,21 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--latest", is_flag=True, help="Record on the newest release too, and say whether it is still so there."
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder that is the reproduction: all that it holds can be used. Default: the script's own in "
+    "a project (pyproject.toml, .git), elsewhere the script and the modules that it imports.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Take this along from beside a script that is in no project. Repeatable.",
 )
 @click.option(
     "--sdk",
@@ -133,7 +149,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
@@ -152,6 +168,8 @@ def record(
     entry: str | None,
     good: str | None,
     latest: bool,
+    root: Path | None,
+    files: tuple[Path, ...],
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -221,8 +239,9 @@ def record(
         redact_patterns=redact_patterns,
         limits=Limits(seconds=timeout),
     )
-    reproduction = read_reproduction(select(script, arguments, entry=entry))
-    recording.check_request(reproduction, target, conditions, output=output)
+    selection = select(script, arguments, entry=entry, root=root)
+    reproduction = read_reproduction(dataclasses.replace(selection, added=files))
+    recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     if worked is not None:
         check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)

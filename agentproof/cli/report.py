@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import chosen_key, examples
+from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..check.bundle import Reader
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write to this file. Default: to the standard output.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")

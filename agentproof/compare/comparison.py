@@ -21,13 +21,14 @@ from ..diff.rows import Attempt, Series, build_rows, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..models.comparison import Comparison, Row
 from ..record.conditions import Conditions
+from ..record.final_check import check_sound
 from ..record.kept import ResultStore, default_results
 from ..record.output import beside, case_name
 from ..record.progress import Progress
 from ..record.recording import names_target, record
 from ..record.reproduction import Reproduction
 from ..record.target import Target, check_targets
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .subjects import Subject
 
@@ -133,6 +134,7 @@ def packed(
 ) -> SignedComparison:
     """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
+    check_sound(bundle)
     judged = [attempt.judgement for each in series for attempt in each.attempts if attempt.bundle]
     rows = build_rows(series) if any(judged) else comparison.rows
     return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures), rows)
@@ -218,6 +220,8 @@ def check_place(path: Path, *, replace: bool) -> None:
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
+    if is_stream(path):
+        return
     if path.exists() and not replace:
         raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
     parent = path.absolute().parent
@@ -239,7 +243,7 @@ def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> 
         path = beside(path, compared.bundle_id)
     elif output is not None:
         check_place(path, replace=replace)
-    if path.name.endswith(".zip"):
+    if path.name.endswith(".zip") or is_stream(path):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
         write_directory(compared.bundle, path, replace=replace)

@@ -22,6 +22,7 @@ from ..errors import BundleError, UsageError
 from ..models.manifest import Judgement
 from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
 from ..record.selection import Selection, is_test, select
+from ..system.files import shown
 
 SCRIPT: Final = "reproduction.py"
 _DEPTH: Final = 3
@@ -106,7 +107,7 @@ def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
 
 def _script_subject(script: Path, arguments: tuple[str, ...] = ()) -> Subject:
     name = script.resolve().parent.name if script.name == SCRIPT else script.stem
-    return Subject(name, read_reproduction(Selection(script, arguments=arguments)), place=script)
+    return Subject(shown(name), read_reproduction(Selection(script, arguments=arguments)), place=script)
 
 
 def _tests_name(tests: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from ..limits import MAX_WHEEL_NAME
 from .events.base import Label, Seq
 from .expectations import Expectations
 from .trace import Mode
@@ -20,7 +21,7 @@ from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
 
-WheelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+WheelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=MAX_WHEEL_NAME)]
 """A wheel's file name (PEP 427)."""
 
 
@@ -191,7 +192,9 @@ class Conduct(Wire):
     """What the script did to the SDK itself."""
 
     changed: ListOf[Text] = ()
-    """SDK functions, methods, classes and module globals that were not at the end what the import made."""
+    """What of the SDK is not what its files or its import make, by name: functions, methods, classes, module
+    globals; import hooks, modules in the place of others, code under the SDK's file names; attributes of
+    results and states that the script wrote."""
     private_writes: ListOf[SourceLine] = ()
     private_reads: ListOf[SourceLine] = ()
     allowed: bool = False

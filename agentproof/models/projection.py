@@ -12,9 +12,11 @@ From each trace, in canonical order, and nothing else:
    both values, without `usage` details;
 7. model input items.
 
-Not in it: usage details, stdout, stderr, messages of Python's own exceptions, bodies, stream
-granularity, spans, timing, verdict. Runs and states carry numbers by first appearance within the
-projection, and so do generated ids, so that a recorder that sees more leaves it as it is.
+Not in it, with the reasons in docs/format.md, section 6: usage details, stdout, stderr, messages of
+Python's own exceptions, bodies, stream granularity, hooks, spans, timing, verdict. Runs and states carry
+numbers by first appearance within the projection, and so do generated ids, so that a recorder that sees
+more leaves it as it is. What looks like a number that this gives is escaped, so that two texts become one
+only where they differ in generated ids alone.
 
 The evidence id is the SHA-256 of the encoding of
 {"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
@@ -286,13 +288,18 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
+        self._given: dict[str, int] = {}
 
     def of(self, label: str | None) -> str | None:
         if label is None:
             return None
         if label not in self._seen:
-            self._seen[label] = 1 + sum(1 for other in self._seen if other[0] == label[0])
+            self._seen[label] = self._given[label[0]] = self._given.get(label[0], 0) + 1
         return f"{label[0]}{self._seen[label]}"
+
+
+_PLACEHOLDER = re.compile(r"(trace_|span_|group_|uuid_| at 0x)#")
+"""How the number of a generated id begins, which a text may hold by itself."""
 
 
 def _renumber_ids(facts: list[Fact]) -> list[Fact]:
@@ -304,13 +311,28 @@ def _renumber_ids(facts: list[Fact]) -> list[Fact]:
             seen[whole] = f"{match.group('prefix') or match.group('at') or 'uuid_'}#{len(seen) + 1}"
         return seen[whole]
 
+    def renamed(text: str) -> str:
+        if "#" not in text:
+            return GENERATED_ID.sub(replace, text)
+        parts: list[str] = []
+        at = 0
+        for match in GENERATED_ID.finditer(text):
+            parts += [_PLACEHOLDER.sub(r"\1##", text[at : match.start()]), replace(match)]
+            at = match.end()
+        return "".join([*parts, _PLACEHOLDER.sub(r"\1##", text[at:])])
+
     def walk(part: Any) -> Any:  # Any: a value
         if isinstance(part, str):
-            return GENERATED_ID.sub(replace, part)
+            return renamed(part)
         if isinstance(part, list):
             return [walk(item) for item in part]
         if isinstance(part, dict):
-            return {walk(key): walk(item) for key, item in sorted(part.items())}
+            found = {renamed(key): walk(item) for key, item in sorted(part.items())}
+            if len(found) < len(part):
+                # No two texts become one while what looks like a number is escaped; were it otherwise, a
+                # value would vanish from what is signed.
+                raise FormatError("two keys of one object become the same")
+            return found
         return part
 
     return [walk(fact) for fact in facts]

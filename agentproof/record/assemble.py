@@ -20,13 +20,10 @@ from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
 from .canonical import Canonical, agreement, canonicalise, generated_ids, settle_printed
+from .names import RENAME, is_nameable
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
 from .variables import Variables
-
-RESERVED = ("manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels")
-"""Names at the top of a bundle that a reproduction's own files cannot have."""
-
 
 Agreement = Literal["same", "order", "text", "differ", "single"]
 AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "text", "differ")
@@ -52,7 +49,9 @@ def assemble(
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
-        UsageError: a file of the reproduction has a name that a bundle keeps for itself.
+        UsageError: a file of the reproduction has a name that a bundle keeps for itself, or two keys of
+            what it did would become one.
+        BundleError, FormatError: no check would take it.
     """
     repeats = observation.repeats
     redactors: list[Redactor] = []
@@ -212,11 +211,8 @@ def _reproduction(
     named = (test.partition("::")[0] for test in reproduction.tests)
     files = {reproduction.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
-        if path.split("/")[0] in RESERVED:
-            raise UsageError(
-                f"the reproduction uses {path}, a name that a bundle keeps for itself",
-                hint=f"rename it; kept are {', '.join(RESERVED)}",
-            )
+        if not is_nameable(path):
+            raise UsageError(f"the reproduction uses {path!r}, a name that no bundle can hold", hint=RENAME)
         if path not in reproduction.files:
             raise RecorderError(f"the recorder saw the script open {path}, which is not in its directory")
     return manifest.Reproduction(

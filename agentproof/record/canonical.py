@@ -24,12 +24,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from ..errors import FormatError, RecorderError
+from ..errors import CannotDoError, FormatError, RecorderError, UsageError
+from ..limits import MAX_EVENT_EDGES, MAX_LANE_DEPTH
 from ..models.diff import diff
 from ..models.events import ScriptWrote
 from ..models.printed import settle
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256, encode
+from .ready import Ready
 from .secrets import Redactor
 
 RawEvent = Mapping[str, Any]  # Any: JSON as the recorder wrote it
@@ -171,7 +173,8 @@ def generated_ids(
     """Every text of the shape of a generated id in what one recording wrote."""
     found: set[str] = set()
     temporary = sorted((path for path, token in (paths or {}).items() if token == _TEMPORARY), key=len)
-    texts = [text for event in events for text in _texts(event)]
+    known: set[int] = set()
+    texts = [text for event in events for text in _texts(event, known)]
     texts += [stream.data.decode("utf-8", "replace") for stream in streams]
     for text in texts:
         found |= {match.group(0) for match in _GENERATED.finditer(text)}
@@ -182,17 +185,25 @@ def generated_ids(
     return frozenset(found)
 
 
-def _texts(part: object) -> Iterator[str]:
-    """Every text in JSON, keys included. In its encoding the letter of an escape would stand before an id."""
+def _texts(part: object, known: set[int]) -> Iterator[str]:
+    """Every text in JSON, keys included. In its encoding the letter of an escape would stand before an id.
+
+    A state that several events hold is one object (`isolation.readback`), and is looked at once; `known`
+    keeps which were.
+    """
     if isinstance(part, str):
         yield part
     elif isinstance(part, list):
         for item in part:
-            yield from _texts(item)
+            yield from _texts(item, known)
     elif isinstance(part, Mapping):
+        if part.keys() == {"$state"}:
+            if id(part) in known:
+                return
+            known.add(id(part))
         for key, item in part.items():
             yield key
-            yield from _texts(item)
+            yield from _texts(item, known)
 
 
 def agreement(
@@ -204,7 +215,7 @@ def agreement(
         return ("same" if first.raw_order == second.raw_order else "order"), ()
     for event in (*mine, *theirs):
         event.pop("after", None)
-    if _in_any_order(mine, first.states) == _in_any_order(theirs, second.states):
+    if _loosely(mine, first.states) == _loosely(theirs, second.states):
         return "order", ()
     pointers = (change.pointer for change in diff(mine, theirs, "/events"))
     return "differ", tuple(pointer for pointer, _ in zip(pointers, range(_MAX_DIFFERENCES), strict=False))
@@ -214,14 +225,25 @@ _RACING = frozenset({"tool_input_guardrail_results", "tool_output_guardrail_resu
 """Lists of a state that the SDK appends to as tools that ran side by side come to their ends."""
 
 
-def _in_any_order(part: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
-    """The same with each state in the place of its digest, and with the order of racing lists left open."""
+def _loosely(events: Any, states: Mapping[Sha256, bytes]) -> Any:  # Any: JSON
+    known: dict[str, str] = {}
+    return [in_any_order(event, states, known) for event in events]
+
+
+def in_any_order(part: Any, states: Mapping[Sha256, bytes], known: dict[str, str]) -> Any:  # Any: JSON
+    """The same with the order of racing lists left open, also in the states whose digests it holds.
+
+    `known` keeps what stands for each state, so that one that is referred to often is looked at once.
+    """
     if isinstance(part, str) and part in states:
-        return _in_any_order(json.loads(states[part]), {})
+        if part not in known:
+            loose = in_any_order(json.loads(states[part]), {}, {})
+            known[part] = hashlib.sha256(json.dumps(loose, sort_keys=True).encode()).hexdigest()
+        return known[part]
     if isinstance(part, list):
-        return [_in_any_order(item, states) for item in part]
+        return [in_any_order(item, states, known) for item in part]
     if isinstance(part, dict):
-        found = {key: _in_any_order(item, states) for key, item in part.items()}
+        found = {key: in_any_order(item, states, known) for key, item in part.items()}
         for key in _RACING & found.keys():
             if isinstance(found[key], list):
                 found[key].sort(key=lambda item: json.dumps(item, sort_keys=True))
@@ -234,13 +256,24 @@ class _Graph:
 
     def __init__(self, events: Iterable[RawEvent], ending: Mapping[str, Any] | None, names: "_Names") -> None:
         self._names = names
+        self._states: dict[int, bytes] = {}
+        """The neutral JSON of each state, which is one object however many events hold it."""
         self.events: dict[str, RawEvent] = {}
         for event in events:
             self.events[_text(event, "n")] = event
         if ending is not None:
-            mains = [name for name, event in self.events.items() if event["lane"] == self._main_lane]
+            if "end" in self.events:
+                raise RecorderError(
+                    "the recorder wrote an event named end, which is the host's name for its own"
+                )
+            mains = [name for name, event in self.events.items() if event.get("lane") == self._main_lane]
             self.events["end"] = {"n": "end", "lane": self._main_lane, "after": mains[-1:], **ending}
-        self.before = {name: tuple(event.get("after", ())) for name, event in self.events.items()}
+        self.before = {name: _after(event) for name, event in self.events.items()}
+        if sum(map(len, self.before.values())) > MAX_EVENT_EDGES:
+            raise CannotDoError(
+                f"the events wait for one another more than {MAX_EVENT_EDGES} times",
+                hint="let fewer tasks wait for as many others",
+            )
         for name, earlier in self.before.items():
             for other in earlier:
                 if other not in self.events:
@@ -248,7 +281,7 @@ class _Graph:
 
     @cached_property
     def _main_lane(self) -> str:
-        return next((str(event["lane"]) for event in self.events.values()), "main")
+        return next((_text(event, "lane") for event in self.events.values()), "main")
 
     @cached_property
     def _lanes(self) -> dict[str, list[str]]:
@@ -258,14 +291,21 @@ class _Graph:
         return lanes
 
     @cached_property
-    def _ancestors(self) -> dict[str, tuple[str, ...]]:
-        """Each lane's chain of lanes from the root to itself."""
-        chains: dict[str, tuple[str, ...]] = {}
+    def _parents(self) -> dict[str, str | None]:
+        """The lane that each lane was forked from, in the order in which lanes appear."""
+        parents: dict[str, str | None] = {}
+        depths: dict[str, int] = {}
         for lane, names in self._lanes.items():
-            forks = [self.events[other]["lane"] for other in self.before[names[0]]]
-            parent = next((fork for fork in forks if fork != lane and fork in chains), None)
-            chains[lane] = (*(chains[parent] if parent else ()), lane)
-        return chains
+            forks = [_text(self.events[other], "lane") for other in self.before[names[0]]]
+            parent = next((fork for fork in forks if fork != lane and fork in parents), None)
+            parents[lane] = parent
+            depths[lane] = depths[parent] + 1 if parent is not None else 1
+            if depths[lane] > MAX_LANE_DEPTH:
+                raise CannotDoError(
+                    f"tasks and threads that start one another more than {MAX_LANE_DEPTH} deep",
+                    hint="let the script start them side by side",
+                )
+        return parents
 
     @cached_property
     def _lane_keys(self) -> dict[str, tuple[str, str, str, str]]:
@@ -275,11 +315,24 @@ class _Graph:
         named = next((event for event in events if "tool" in event), events[0])
         digest = hashlib.sha256()
         for event in events:
-            body = {key: item for key, item in event.items() if key not in {"n", "lane", "after"}}
-            text = json.dumps(_without_labels(body), sort_keys=True)
-            digest.update(self._names.neutral(text).encode())
+            digest.update(b"{")
+            told = [key for key in sorted(event) if key not in {"n", "lane", "after"}]
+            for number, key in enumerate(told):
+                digest.update(f"{', ' if number else ''}{json.dumps(key)}: ".encode())
+                digest.update(self._neutral(event[key]))
+            digest.update(b"}")
         agent, tool, call = (str(named.get(name, "")) for name in ("agent", "tool", "call_id"))
         return agent, tool, call, digest.hexdigest()
+
+    def _neutral(self, part: Any) -> bytes:  # Any: JSON
+        """The JSON of a field of an event, the same in every recording of one behaviour."""
+        is_state = isinstance(part, dict) and part.keys() == {"$state"}
+        if is_state and id(part) in self._states:
+            return self._states[id(part)]
+        text = self._names.neutral(json.dumps(_without_labels(part), sort_keys=True)).encode()
+        if is_state:
+            self._states[id(part)] = text
+        return text
 
     def linear_extension(self) -> list[str]:
         """The order of rule 1."""
@@ -288,32 +341,31 @@ class _Graph:
         for name, earlier in self.before.items():
             for other in set(earlier):
                 followers[other].append(name)
-        ready = {name for name, count in waiting.items() if not count}
-        order: list[str] = []
-        current: tuple[str, ...] = ()
         position = {name: index for index, name in enumerate(self.events)}
+        lane_of = {name: _text(event, "lane") for name, event in self.events.items()}
         last = {name for name, event in self.events.items() if event["kind"] == "script.ended"}
-        while ready:
-            # The script's end comes last, also where it waited for nobody.
-            chosen = min(ready, key=lambda name: (name in last, self._rank(name, current), position[name]))
-            ready.remove(chosen)
+        # The script's end comes last, also where it waited for nobody.
+        ready, ended = (Ready(self._parents, self._lane_keys) for _ in range(2))
+
+        def add(name: str) -> None:
+            (ended if name in last else ready).add(lane_of[name], position[name], name)
+
+        for name, count in waiting.items():
+            if not count:
+                add(name)
+        order: list[str] = []
+        current: str | None = None
+        while queue := ready if ready else ended:
+            chosen = queue.pop(current)
             order.append(chosen)
-            current = self._ancestors[self.events[chosen]["lane"]]
+            current = lane_of[chosen]
             for name in followers[chosen]:
                 waiting[name] -= 1
                 if not waiting[name]:
-                    ready.add(name)
+                    add(name)
         if len(order) != len(self.events):
             raise RecorderError("the recorder wrote events that each come after the other")
         return order
-
-    def _rank(self, name: str, current: tuple[str, ...]) -> tuple[int, int, tuple[str, str, str, str]]:
-        lane = self.events[name]["lane"]
-        chain = self._ancestors[lane]
-        if lane in current:
-            return 0, len(chain), self._lane_keys[lane]
-        shared = sum(1 for mine, theirs in zip(chain, current, strict=False) if mine == theirs)
-        return 1, -shared, self._lane_keys[lane]
 
 
 def _set_predecessors(shapes: list[dict[str, Any]], before: list[list[int]]) -> None:  # Any: JSON
@@ -366,7 +418,14 @@ class _Names:
 
 def _ports(events: Iterable[RawEvent]) -> frozenset[int]:
     """The loopback ports that the system chose for the script."""
-    return frozenset(port for event in events if event.get("kind") == _BOUND for port in event["ports"])
+    found: set[int] = set()
+    for event in events:
+        if event.get("kind") == _BOUND:
+            ports = event.get("ports")
+            if not isinstance(ports, list) or not all(type(port) is int for port in ports):
+                raise RecorderError(f"the recorder wrote an event whose `ports` are none: {str(event)[:200]}")
+            found.update(ports)
+    return frozenset(found)
 
 
 class _Writer:
@@ -376,6 +435,7 @@ class _Writer:
         self._names = names
         self._redact = redact
         self.states: dict[Sha256, bytes] = {}
+        self._digests: dict[int, Sha256] = {}
         self._labels: dict[str, str] = {}
         self._letters: dict[str, int] = {}
         self._ids: dict[str, str] = {}
@@ -412,10 +472,26 @@ class _Writer:
         if part.keys() == {"$label"}:
             return self._label(str(part["$label"]))
         if part.keys() == {"$state"}:
-            return self._state(part["$state"])
+            if id(part) not in self._digests:
+                self._digests[id(part)] = self._state(part["$state"])
+            return self._digests[id(part)]
         if self._redact is not None and part.keys() in ({"$bytes"}, {"$str"}):
             return self._redact.in_value(part)
-        return {self._text(key): self._rewrite(item) for key, item in part.items()}
+        return self._object(part, self._rewrite)
+
+    def _object(self, part: Mapping[str, Any], of: Callable[[Any], Any]) -> dict[str, Any]:  # Any: JSON
+        """The object with its keys and values rewritten; no two keys may become one."""
+        found: dict[str, Any] = {}
+        for key, item in part.items():
+            name = self._text(key)
+            if name in found:
+                raise UsageError(
+                    f"the script has an object with two keys that a recording writes as {name[:80]!r}",
+                    hint="paths, secrets and generated ids are written in another way: name one of the keys "
+                    "otherwise",
+                )
+            found[name] = of(item)
+        return found
 
     def _label(self, raw: str) -> str:
         if raw not in self._labels:
@@ -437,7 +513,7 @@ class _Writer:
         if isinstance(part, list):
             return [self._plain_text(item) for item in part]
         if isinstance(part, dict):
-            return {self._text(key): self._plain_text(item) for key, item in part.items()}
+            return self._object(part, self._plain_text)
         return part
 
     def _text(self, text: str) -> str:
@@ -512,6 +588,15 @@ def _without_labels(part: object) -> object:
             return str(part["$label"])[:1]
         return {key: _without_labels(item) for key, item in part.items()}
     return part
+
+
+def _after(event: RawEvent) -> tuple[str, ...]:
+    found = event.get("after", [])
+    if not isinstance(found, list) or not all(isinstance(other, str) for other in found):
+        raise RecorderError(
+            f"the recorder wrote an event whose `after` is no list of names: {str(event)[:200]}"
+        )
+    return tuple(found)
 
 
 def _text(event: RawEvent, name: str) -> str:

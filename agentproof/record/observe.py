@@ -8,17 +8,22 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from ..bundle.store import MANIFEST, WHEELS, Bundle
+import pydantic_core
+
+from ..bundle.store import MANIFEST, WHEELS, Bundle, is_limit, refused
 from ..environment import venv
 from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
-from ..errors import CannotDoError
+from ..errors import BundleError, CannotDoError, RecorderError
 from ..isolation import levels, runner
 from ..models.manifest import Isolation, Manifest
+from ..models.wire import first_problem
 from ..sdk import KNOWN
 from . import test_results
 from .assemble import AGREEMENTS, assemble
+from .beside import tell_files
 from .conditions import Conditions
 from .progress import Progress
 from .reproduction import Reproduction
@@ -40,6 +45,8 @@ def observe(
     """
     check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
     varied: list[tuple[str, str]] = []
+    if reproduction.entry.rpartition("/")[2] not in ("", reproduction.script.name):
+        progress.done("named", f"{reproduction.entry} in the bundle, whose names are ASCII")
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)
         if conditions.require_isolation is not None:
@@ -74,7 +81,7 @@ def observe(
                 progress.done(
                     "not held in", "the script could read and write what you can: read it before you run it"
                 )
-            bundle = assemble(
+            bundle = _assembled(
                 lock,
                 reproduction,
                 run,
@@ -86,6 +93,7 @@ def observe(
                 varied=varied,
             )
     progress.done("ran", _ran_line(bundle.document, seconds))
+    tell_files(bundle.document.reproduction.files, reproduction, run, progress)
     if bundle.document.redactions:
         progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
     refuse_secrets(bundle, conditions)
@@ -105,8 +113,22 @@ def _varied_lines(bundle: Bundle, varied: Sequence[tuple[str, str]]) -> Iterator
         yield f"and {len(varied) - _MAX_VARIED} more lines"
 
 
+def _assembled(
+    lock: Lock, reproduction: Reproduction, run: runner.Observation, **given: Any
+) -> Bundle:  # Any: what `assemble` takes
+    """As `assemble`, with what a reader would refuse told as a limit, or as a fault of ours."""
+    try:
+        return assemble(lock, reproduction, run, **given)
+    except BundleError as error:
+        if is_limit(error.reason):
+            raise refused(error) from error
+        raise RecorderError(f"what was recorded cannot be written: {error.message}") from error
+    except pydantic_core.ValidationError as error:
+        raise RecorderError(f"what was recorded cannot be written: {first_problem(error)}") from error
+
+
 def _left_out(reproduction: Reproduction) -> str:
-    what = "the script runs without the files beside it"
+    what = "the script runs without the files beside it, but for the modules that it imports"
     if reproduction.tests:
         what = "the tests run with the folders at its top that hold them, and the files beside these"
     return f"{reproduction.directory or reproduction.script.parent} is too large to be copied: {what}"

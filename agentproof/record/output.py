@@ -19,6 +19,7 @@ from typing import Final
 
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Manifest
+from ..system.files import is_stream
 from .selection import ENTRIES
 
 SUFFIX = ".agentproof.zip"
@@ -54,7 +55,7 @@ def place_for(
 ) -> OutputPaths:
     """Where the bundle of `document`, recorded from `script` (in `root`), is written."""
     if output is not None:
-        if output.name.endswith(".zip"):
+        if output.name.endswith(".zip") or is_stream(output):
             return OutputPaths(archive=output, directory=None, wheels=None)
         return OutputPaths(archive=None, directory=output, wheels=None)
     store = store_above(script, root=root)
@@ -143,6 +144,8 @@ def check_writable(*, script: Path, output: Path | None, root: Path | None = Non
 
 def _check_bundle(output: Path) -> None:
     """That what is at `output` by now is a bundle, an empty directory or nothing."""
+    if is_stream(output):
+        return
     if output.is_dir():
         if output.name.endswith(".zip"):
             raise UsageError(

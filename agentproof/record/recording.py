@@ -23,20 +23,22 @@ from ..bundle.store import (
     zip_bytes,
 )
 from ..environment import dates, interpreters, locking, wheel_store
-from ..environment.target import check_options
-from ..environment.wheelfile import read_wheel
+from ..environment.target import check_options, read_given
 from ..errors import CannotDoError, UsageError
-from ..limits import MAX_WHEEL_BYTES
+from ..limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
 from ..models.manifest import LATEST, Origin, name_of_build
 from ..models.manifest import Target as RecordedTarget
 from ..sdk import DEFAULT, KNOWN
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
 from . import secrets
+from .beside import tell_members
 from .conditions import Conditions
+from .final_check import check_sound
 from .kept import ResultStore, result_key
+from .names import check_texts
 from .observe import observe, refuse_secrets
-from .output import OutputPaths, beside, check_writable, place_for
+from .output import OutputPaths, beside, check_writable, place_for, store_above
 from .progress import Progress
 from .reproduction import Reproduction
 from .target import Target, built
@@ -72,7 +74,7 @@ def record(
     Raises:
         UsageError: the script, its header or an option makes no sense.
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
-        RecorderError: our own recorder failed.
+        RecorderError: our own recorder failed, or what it made fails its own check.
     """
     return sign(record_unsigned(reproduction, target, conditions, progress=progress, results=results), key)
 
@@ -98,6 +100,7 @@ def record_unsigned(
         # This machine may have other secrets by now.
         refuse_secrets(kept, conditions)
         progress.done("kept", "the same recording was made before")
+        tell_members(kept.document.reproduction.files, reproduction.entry, progress)
         wheel = {WHEELS + lock.target.wheel: wheels.read(lock.target.sha256)}
         return replace(kept, members={**kept.members, **wheel})
     bundle = observe(lock, reproduction, store=wheels, conditions=conditions, progress=progress)
@@ -106,9 +109,16 @@ def record_unsigned(
 
 
 def sign(bundle: Bundle, key: signing.PrivateKey) -> Bundle:
-    """The bundle with the `recorded` attestation of `key`."""
+    """The bundle with the `recorded` attestation of `key`, which a check takes.
+
+    Raises:
+        CannotDoError: it is over a limit of the format.
+        RecorderError: what was made fails its own check.
+    """
     name, envelope = signing.attest_recorded(bundle.manifest, key)
-    return replace(bundle, attestations={name: envelope})
+    signed = replace(bundle, attestations={name: envelope})
+    check_sound(signed)
+    return signed
 
 
 def write(
@@ -144,9 +154,15 @@ def write(
 
 
 def check_request(
-    reproduction: Reproduction, target: Target | None, conditions: Conditions, *, output: Path | None
+    reproduction: Reproduction,
+    target: Target | None,
+    conditions: Conditions,
+    *,
+    output: Path | None,
+    thin: bool = False,
 ) -> None:
-    """What can be found wrong before a key is made, the index is asked or anything is built.
+    """What can be found wrong before a key is made, the index is asked or anything is built; `thin` as for
+    `write`.
 
     Raises:
         UsageError: the script names no target, or an option makes no sense.
@@ -156,6 +172,7 @@ def check_request(
         raise UsageError(f"--sha256 {target.sha256}: no SHA-256", hint="64 hexadecimal digits, in lower case")
     secrets.patterns(conditions.redact_patterns)
     check_options(as_of=conditions.as_of, lock_file=conditions.lock_file, like=conditions.like)
+    check_texts("--with", conditions.requires)
     for text in conditions.requires:
         _check_other(text)
     reproduction.expecting(conditions.expectations)
@@ -165,6 +182,13 @@ def check_request(
         _requirements(reproduction, target, conditions)
     if target is not None and target.wheel is not None:
         _refuse_other_project(target.wheel, target.origin)
+        size = target.wheel.stat().st_size
+        store = store_above(reproduction.script, root=reproduction.directory) if output is None else None
+        if size > MAX_BUNDLE_BYTES and not thin and store is None:
+            raise UsageError(
+                f"--wheel {target.wheel}: {size} bytes, and a bundle holds {MAX_BUNDLE_BYTES}",
+                hint="--thin leaves the wheel out of the zip; readers bring it",
+            )
     check_writable(script=reproduction.script, root=reproduction.directory, output=output)
 
 
@@ -251,7 +275,7 @@ def _check_pytest(reproduction: Reproduction, lock: locking.Lock) -> None:
 
 def _refuse_other_project(wheel: Path, origin: Origin | None) -> None:
     """Before anything is resolved, so that the error is about the wheel and not about its dependencies."""
-    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
+    file = read_given(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
     if file.name not in KNOWN:
         what = f"{wheel} is a wheel of"
         if origin is not None and origin.commit is not None:

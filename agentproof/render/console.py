@@ -14,7 +14,7 @@ from .. import claims
 from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
-from ..models.report import ON_REQUEST, Report, ReportedClaim
+from ..models.report import ON_REQUEST, Covers, Report, ReportedClaim
 from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
@@ -128,7 +128,7 @@ def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = 
         for option, why in suggestions(document, traces or {}):
             yield from labelled("", f"  {option}  ({why})")
     word, colour = _VERDICTS[judgement.verdict]
-    yield from wrapped(_verdict(document), first=f"{word}: ", rest="  ", fg=colour)
+    yield from wrapped(_verdict_sentence(document), first=f"{word}: ", rest="  ", fg=colour)
 
 
 _VERDICTS = {
@@ -141,10 +141,10 @@ _VERDICTS = {
 def verdict_line(document: Manifest) -> Iterator[str]:
     """The verdict as one of several lines."""
     word, colour = _VERDICTS[document.judgement.verdict]
-    yield from labelled("verdict", f"{word.lower()}: {_verdict(document)}", fg=colour)
+    yield from labelled("verdict", f"{word.lower()}: {_verdict_sentence(document)}", fg=colour)
 
 
-def _verdict(document: Manifest) -> str:
+def _verdict_sentence(document: Manifest) -> str:
     """The verdict in one sentence, without a label of ours in it where something was expected."""
     results, judgement = document.judgement.claims, document.judgement
     target = f"{document.target.name} {name_of_build(document.target)}"
@@ -211,7 +211,9 @@ def _led(lead: str, line: str, first: str, fg: str | None) -> str:
 
 def _changed(conduct: Conduct) -> str:
     places = [f"{each.name} at {each.file}:{each.line}" for each in conduct.private_writes]
-    names = [*(f"replaced {name}" for name in conduct.changed), *(f"set {place}" for place in places)]
+    # What is no object's name says by itself what was done.
+    replaced = (name if " " in name else f"replaced {name}" for name in conduct.changed)
+    names = [*replaced, *(f"set {place}" for place in places)]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return printable(", ".join(names[:4]) + more)
 
@@ -226,10 +228,6 @@ def render_written(
     taken: Path | None = None,
 ) -> Iterator[str]:
     """Under the verdict of a recording: who signed it, its ids, and where it was written."""
-    files = document.reproduction.files
-    if len(files) > 1:
-        # Whoever attaches the zip should know what of their folder is in it.
-        yield from labelled("holds files", ", ".join(files))
     yield from labelled("signed", f"ed25519 {signer}")
     yield from labelled(
         "ids", f"bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
@@ -278,6 +276,8 @@ def _checks(report: Report) -> Iterator[str]:
             fg=colour,
         )
         yield from lines
+        if check.name == "signature":
+            yield from _signers(report)
     left = [check.name for check in requested if check.status == "not_made"]
     if left:
         yield f"  \N{EN DASH} {', '.join(left)}: on request"
@@ -313,6 +313,23 @@ def _beyond(report: Report, *, verbose: bool) -> Iterator[str]:
             yield f"    … and {len(report.not_recomputed) - len(shown)} more"
 
 
+_COVERS: Mapping[Covers, str] = {
+    "recording": "all of it, as this signer's recorder saw it",
+    "observations": "judgement, conduct and every event, which agreed on this signer's machine",
+    "observations_but_bodies": "judgement, conduct and every event but those of functions' bodies, which "
+    "this signer's machine could not see",
+    "evidence": "the evidence alone (replay-v0): nothing else was compared, so it counts for nothing",
+    "endorsement": "that this signer vouches for it; nothing was run",
+}
+
+
+def _signers(report: Report) -> Iterator[str]:
+    """What each signature covers, a line a signer."""
+    for signer in report.signers:
+        who = printable(" and ".join(signer.principals) or f"not trusted, {signer.fingerprint}")
+        yield f"      {signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}"
+
+
 def render_summary(reports: Iterable[Report]) -> str:
     """One line for many bundles."""
     counts: dict[str, int] = {}
@@ -322,25 +339,34 @@ def render_summary(reports: Iterable[Report]) -> str:
     return f"{total} bundles: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
 
 
+_UNTRUSTED = {
+    "threshold": "it has fewer signatures of those that you trust than you demand",
+    "not_accepted": "nobody whom you trust recorded this bundle",
+    "untrusted": "no signer of this bundle is among those that you trust",
+}
+_RESTS_ON = {
+    "replayed": "; nobody whom you trust recorded it: you accept that somebody replayed it",
+    "endorsed": "; nobody whom you trust recorded or replayed it: you accept that somebody endorsed it",
+}
+
+
 def _meaning(report: Report) -> str:
     target = report.target
     what = f"{target.name} {target.build or target.version}" if target else "its SDK"
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
         case "CURRENT" if target is None:
-            return (
-                f"a comparison that follows from recordings of targets that you hold{_found_beyond(report)}"
-            )
+            text = "a comparison that follows from recordings of targets that you hold"
+            return text + _RESTS_ON.get(report.rests_on or "", "") + _found_beyond(report)
         case "CURRENT":
-            return f"this bundle matches the {what} that you hold; it {_shows(report)}"
+            rest = _RESTS_ON.get(report.rests_on or "", "")
+            return f"this bundle matches the {what} that you hold; it {_shows(report)}{rest}"
         case "INTACT":
             missing = [check.name for check in report.checks if check.status == "not_made"]
             unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
             return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
         case "UNTRUSTED":
-            few = "it has fewer signatures of those that you trust than you demand"
-            none = "no signer of this bundle is among those that you trust"
-            return few if failed is not None and failed.reason == "threshold" else none
+            return _UNTRUSTED.get(failed.reason or "" if failed else "", _UNTRUSTED["untrusted"])
         case "STALE":
             return f"a sound bundle about another source than yours; it {_shows(report)}"
         case _:
@@ -348,6 +374,13 @@ def _meaning(report: Report) -> str:
 
 
 def _shows(report: Report) -> str:
+    allowed = ""
+    if report.sdk_changes == "allowed":
+        allowed = ", of an SDK that the script was allowed to change (--allow-sdk-changes)"
+    return _verdict(report) + allowed
+
+
+def _verdict(report: Report) -> str:
     verdict = report.verdict
     if verdict is None and report.target is None:
         return f"compares several recordings{_found_beyond(report)}"

@@ -50,12 +50,21 @@ def render_replayed(replayed: ReplayResult, *, signer: str | None, written: Path
         yield f"  {'wrote':<{_LABEL}}{written}"
     if replayed.is_same:
         word = click.style("SAME", fg="green", bold=True)
-        yield f"{word}: the evidence of this bundle was seen here too (sha256:{recorded.evidence_id[:16]}…)"
+        for text in replayed.agreement.not_captured:
+            yield f"  {'not seen':<{_LABEL}}{text}, which this machine cannot see"
+        if replayed.refusal is not None:
+            yield f"  {'not signed':<{_LABEL}}a signature would cover more: {printable(replayed.refusal)}"
+        what = "the evidence of this bundle, its judgement and its conduct were"
+        if replayed.agreement.events is None:
+            what = "all that this bundle tells was"
+        yield f"{word}: {what} seen here too (sha256:{recorded.evidence_id[:16]}…)"
         return
     yield from _wrapped(render_differences(replayed.differences, limit=_SHOWN))
     word = click.style("DIFFERENT", fg="red", bold=True)
     ids = f"sha256:{seen.evidence_id[:16]}… instead of sha256:{recorded.evidence_id[:16]}…"
-    if replayed.differences:
+    if replayed.agreement.evidence is None:
+        yield f"{word}: the same evidence, but {printable(replayed.refusal or '')}"
+    elif replayed.differences:
         yield f"{word}: other evidence was seen here: {ids}"
     else:
         yield f"{word}: another target or script: {ids}"
@@ -107,6 +116,9 @@ def replayed_json(replayed: ReplayResult, *, path: str) -> str:
         "bundle": path,
         "bundle_id": bundle_id(replayed.bundle),
         "same": replayed.is_same,
+        "differs": dict(replayed.agreement.differing),
+        "not_captured": list(replayed.agreement.not_captured),
+        "not_attested": replayed.refusal,
         "evidence_id": replayed.bundle.document.evidence_id,
         "seen_evidence_id": seen.evidence_id,
         "verdict": replayed.judged.verdict,

@@ -146,8 +146,8 @@ _GIVE: Final = (
     "your environment is not passed: `--env NAME` passes a variable of yours, `--env NAME=VALUE` another"
 )
 _BY_KIND: Final[Mapping[str, str]] = {
-    "builtins:FileNotFoundError": "the working directory is empty: open files beside the script by "
-    "Path(__file__).parent",
+    "builtins:FileNotFoundError": "what goes along with the script is in its working directory and at "
+    "Path(__file__).parent: in a project all that lies beside it, elsewhere what --file FILE names",
     "builtins:EOFError": "nobody types: stdin is empty while a script is recorded; pass ARGUMENTS instead",
     "builtins:ModuleNotFoundError": "--with REQUIREMENT installs what the script needs, or name it in the "
     "script's header",

@@ -205,7 +205,7 @@ class Page:
     def conduct(self) -> list[str]:
         conduct = self.manifest.conduct
         allowed = " (allowed by --allow-sdk-changes)" if conduct.allowed else ""
-        lines = [f"replaces {name}{allowed}" for name in conduct.changed]
+        lines = [f"{name if ' ' in name else f'replaces {name}'}{allowed}" for name in conduct.changed]
         lines += [f"sets {each.name}, {each.file}:{each.line}{allowed}" for each in conduct.private_writes]
         lines += [f"reads {each.name}, {each.file}:{each.line}" for each in conduct.private_reads]
         return lines

@@ -57,6 +57,7 @@ from ..models.events import (
     ToolReported,
     ToolStarted,
     TraceEnded,
+    WarningRaised,
 )
 from .items import describe_call, describe_failure, describe_items, for_call, listed
 from .tests import how
@@ -312,6 +313,13 @@ def _(event: ModelOffered) -> str:
     ]
     parts += ["an output schema"] if event.output_schema is not None else []
     return f"the model is offered {', '.join(parts)}"
+
+
+@_say.register
+def _(event: WarningRaised) -> str:
+    return (
+        f"Python warns: coroutine {event.coroutine} was never awaited, dropped at {event.file}:{event.line}"
+    )
 
 
 @_say.register

@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from agentproof.bundle.store import Bundle, write_directory
+from agentproof.bundle.wheel import read_wheel
 from agentproof.check.bundle import Reader
 from agentproof.check.many import check_many
-from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.check.source import HeldWheel, Sources
 from agentproof.models.wire import encode
 from agentproof.trust import signing
 from agentproof.trust.allowed_signers import parse_trust

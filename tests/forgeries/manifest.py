@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agentproof.check.source import read_wheel
+from agentproof.bundle.wheel import read_wheel
 from tests import forge
 from tests.forge import Draft, Shape
 from tests.forgeries._tools import Forger, Forgery, assign, member, on_bundle, reseal, target

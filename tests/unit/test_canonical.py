@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentproof.errors import RecorderError
+from agentproof.errors import RecorderError, UsageError
 from agentproof.record.canonical import Canonical, agreement, canonicalise, generated_ids, settle_printed
 
 
@@ -164,6 +164,17 @@ def test_paths_of_this_machine_become_tokens_everywhere() -> None:
     assert result.trace.events[2].to_shape()["size"] == len("at <work>\n")
 
 
+@pytest.mark.parametrize("where", ["output", "state"])
+def test_two_keys_that_would_become_one_are_refused(where: str) -> None:
+    document = {"/home/me/work/x": 1, "<work>/x": 2}
+    tool = _tool("1", "x", lane="m", after=("0",), end=True)
+    event: dict[str, Any] = {**tool, "output": document}
+    if where == "state":
+        event = _raw("1", "state.made", after=("0",), state={"$label": "S:1"}, snapshot={"$state": document})
+    with pytest.raises(UsageError, match="two keys"):
+        _canonical([START, event], paths={"/home/me/work": "<work>"})
+
+
 def test_names_that_tempfile_made_are_numbered_and_the_scripts_own_are_not() -> None:
     def _event(random_part: str) -> dict[str, Any]:
         own = "/scratch/fixed_name_abcdefgh.db"
@@ -209,8 +220,24 @@ def test_a_process_that_died_gets_its_end_from_the_host() -> None:
         [{**START, "kind": "no.such.kind"}],
         [{**START, "surprise": 1}],
         [{"kind": "script.started"}],
+        [START, {"n": "1", "kind": "probe.checked", "label": "x", "passed": True}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": 5}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": [5]}],
+        [START, _raw("1", "loopback.bound", ports=5)],
+        [START, _raw("1", "loopback.bound")],
     ],
-    ids=["dangling", "cycle", "unknown kind", "unknown field", "no name"],
+    ids=[
+        "dangling",
+        "cycle",
+        "unknown kind",
+        "unknown field",
+        "no name",
+        "no lane",
+        "after a number",
+        "after numbers",
+        "ports a number",
+        "no ports",
+    ],
 )
 def test_what_the_recorder_never_writes_is_its_fault(events: list[dict[str, Any]]) -> None:
     with pytest.raises(RecorderError):

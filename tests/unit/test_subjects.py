@@ -74,3 +74,9 @@ def test_tests_of_one_name_keep_their_own_name_behind_their_path(place: Path) ->
 def test_a_path_with_nothing_is_an_error_that_names_it() -> None:
     with pytest.raises(UsageError, match=r"nowhere\.py: no such file or directory"):
         _names("a/repro.py", "nowhere.py")
+
+
+def test_a_name_that_is_no_utf_8_is_spelled_out(tmp_path: Path) -> None:
+    (tmp_path / "r\udce9pro.py").write_text("print(1)\n")
+    (subject,) = find_all([tmp_path / "r\udce9pro.py"])
+    assert subject.name == "r\\udce9pro"

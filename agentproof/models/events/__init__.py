@@ -30,6 +30,7 @@ from .script import (
     ScriptStarted,
     ScriptWrote,
     SdkImported,
+    WarningRaised,
 )
 from .sessions import SessionUsed
 from .states import (
@@ -103,6 +104,7 @@ AnyEvent = (
     | ToolReported
     | ToolStarted
     | TraceEnded
+    | WarningRaised
 )
 
 __all__ = [
@@ -160,4 +162,5 @@ __all__ = [
     "ToolReported",
     "ToolStarted",
     "TraceEnded",
+    "WarningRaised",
 ]

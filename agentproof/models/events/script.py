@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Count, Event, Failure, Label, ListOf, Text, Value, Wire
+from .base import ClassName, Count, Event, Failure, Label, ListOf, Text, Value, Wire
 
 
 class ScriptStarted(Event):
@@ -65,6 +65,23 @@ class ScriptEnded(Event):
     """For `raised`: the frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
     premise: Premise | None = None
+
+
+class WarningRaised(Event):
+    """Python warned, in the process where it did: of a coroutine that was dropped and never awaited.
+
+    Warnings of the garbage collector's are not told: where it comes across a coroutine is chance."""
+
+    kind: Literal["warning.raised"]
+    category: ClassName
+    file: Text
+    """The file of the code that was interrupted, as that code names it."""
+    line: Count
+    module: Text | None = None
+    raised_in: RaisedIn
+    """`sdk` where the file of the SDK's that this code names holds it; `own` where it is the script's."""
+    coroutine: Text | None = None
+    """The qualified name of the coroutine function."""
 
 
 class NetworkRefused(Event):

@@ -8,7 +8,20 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
 from ...events import journal, watching
-from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch
+from . import (
+    facts,
+    guardrails,
+    hooks,
+    models,
+    runs,
+    sessions,
+    states,
+    streams,
+    tool_bodies,
+    tracing,
+    watch,
+    writes,
+)
 
 _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("hooks",), hooks.install),
@@ -39,6 +52,8 @@ def install(mode: str) -> List[Tuple[str, ...]]:
             for name in names:
                 journal().failed(name, error)
                 gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    with watching("conduct"):
+        writes.install()
     bodies.on_return = watch.body_returned
     bodies.tool_of = tool_bodies.tool_of
     return gaps
@@ -56,5 +71,7 @@ def gaps() -> List[Tuple[str, str]]:
 
 def finish() -> None:
     """Look at what is left when the script is over."""
+    with watching("conduct"):
+        writes.finish()
     runs.finish()
     watch.boundary("exit")

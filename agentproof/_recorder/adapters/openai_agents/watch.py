@@ -35,6 +35,9 @@ _seen: Dict[str, Any] = {}
 """The same, `body` included: what is seen there must not hide a change from the moments that the
 evidence projection reads."""
 
+on_result: List[Callable[[], None]] = []
+"""Called when a result has begun to be watched."""
+
 state_class: Any = None
 to_json: Any = None
 """RunState and its own `to_json`; None in a release without them."""
@@ -79,6 +82,8 @@ def result(found: Any, of_run: Dict[str, str]) -> None:
     name = name_of("Q", found)["$label"]
     _results[name] = (weakref.ref(found), of_run)
     _last[name] = _seen[name] = facts.result(found)
+    for each in on_result:
+        each()
 
 
 def last_of(found: Any) -> Any:
