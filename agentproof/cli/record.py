@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 @click.command(
     cls=ForScript,
     sections={
-        "What to record": ("--entry", "--sdk", "--wheel", "--source", "--good", "--latest"),
+        "What to record": (
+            "--entry",
+            "--root",
+            "--file",
+            "--sdk",
+            "--wheel",
+            "--source",
+            "--good",
+            "--latest",
+        ),
         "What should happen": (
             "--should-print",
             "--should-not-print",
