@@ -59,7 +59,7 @@ def test_a_script_is_read_under_its_new_name_and_not_under_the_old_one(tmp_path:
     read = read_reproduction(Selection(root / "mein répro.py"))
     assert read.script.name == "mein répro.py"
     assert read.entry == "mein repro.py"
-    assert read.files == {"mein repro.py": SOURCE, "Rechnung März.pdf": b""}
+    assert read.files == {"mein repro.py": SOURCE}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,8 @@ def test_a_script_is_read_under_its_new_name_and_not_under_the_old_one(tmp_path:
 def test_a_file_that_the_script_names_and_no_bundle_can_is_refused_by_name(
     tmp_path: Path, files: dict[str, str], named: str
 ) -> None:
-    _written(tmp_path, {name: text.encode() for name, text in files.items()})
+    project = {"pyproject.toml": ""}
+    _written(tmp_path, {name: text.encode() for name, text in (files | project).items()})
     with pytest.raises(UsageError, match="a name that no bundle can hold") as caught:
         read_reproduction(Selection(tmp_path / "x.py"))
     assert repr(named) in caught.value.message
