@@ -130,7 +130,7 @@ def test_a_variation_that_does_not_suit_the_script_breaks_no_expectation() -> No
 
 
 def test_what_is_met_as_written_is_not_broken_by_streaming_it() -> None:
-    """Four real cases print something else on the release that repaired them, once streamed."""
+    """Three real cases print something else on the release that repaired them, once streamed."""
     other = Script("streamed")
     other.end(other.run(), final_output="done 3", output_type="builtins:str")
     other.exit()
