@@ -24,6 +24,7 @@ from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
+from agentproof.models.expectations import NOTHING, Expectations
 from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
 from agentproof.models.statement import AGREED, EvidenceReplay, Replay, Uri
@@ -347,6 +348,7 @@ class Draft:
         states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
+        expectations = parsed.reproduction.expectations or NOTHING
         entry = parsed.reproduction.entry
         header = read_header(self.files[entry], path=entry)
         self.manifest["judgement"] = judge(
@@ -356,7 +358,7 @@ class Draft:
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
-            authored=read_claims(header.claims, modes=traces, path=entry),
+            authored=read_claims(header.claims, modes=traces, path=entry, expectations=expectations),
         ).to_shape()
         return self.reidentified()
 
@@ -364,12 +366,14 @@ class Draft:
         """Compute the evidence id alone."""
         traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
         states = {digest: from_json(data) for digest, data in self.states.items()}
+        expected = self.manifest["reproduction"].get("expectations", {})
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
             reproduction={path: sha256(data) for path, data in self.files.items()},
             tests=self.manifest["reproduction"].get("tests", ()),
             traces=traces.values(),
             state=states.__getitem__,
+            expectations=Expectations.from_shape(expected),
         )
         return self
 
@@ -446,6 +450,26 @@ _HOLDS = Draft(leaks=False).judged()
 def draft(*, holds: bool = False) -> Draft:
     """A valid draft: one that shows the violation, or one that holds."""
     return (_HOLDS if holds else _VALID).copy()
+
+
+EXPECTED: Shape = {
+    "should": "The tool should wait for its own approval.",
+    "should_print": ["PAID 100"],
+    "should_not_print": ["Traceback"],
+    "should_raise": ["MaxTurnsExceeded"],
+    "should_run": [{"tool": "pay", "times": 2}],
+    "should_not_run": ["refund"],
+    "should_output": ["refused"],
+}
+"""Expectations of which some are met, some are not, and one had nothing to be seen in."""
+
+
+def draft_of_expectations(**changed: Any) -> Draft:  # Any: a shape of expectations; None leaves one out
+    """A valid draft of a reproduction with expectations."""
+    made = draft()
+    expected = {name: part for name, part in {**EXPECTED, **changed}.items() if part is not None}
+    made.manifest["reproduction"]["expectations"] = expected
+    return made.judged()
 
 
 TEST_FILE = b'''"""Payments."""

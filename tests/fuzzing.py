@@ -280,7 +280,7 @@ def fuzz_events(events: list[dict[str, Any]], end: Any, torn: bytes, died: bool)
                 why_unforked=None,
                 paths={"/home": "<home>"},
             )
-            assemble._canonical("as-written", [raw, raw], None, [], missing=False)
+            assemble._canonical("as-written", [raw, raw], lambda: None, [], [], missing=False)
 
 
 @given(st.text(max_size=20) | st.sampled_from(REQUIREMENTS))

@@ -130,6 +130,20 @@ VECTORS = [
         "CURRENT",
     ),
     Vector(
+        "valid-expectations",
+        "What the reporter expects is judged before all else, and is part of the evidence (projection 2).",
+        lambda: zip_bytes(forge.draft_of_expectations().seal()),
+        "CURRENT",
+    ),
+    Vector(
+        "expectation-removed",
+        "One of several expectations was removed, with its claims; the evidence id was kept.",
+        lambda: zip_bytes(make.without_an_expectation()),
+        "INVALID",
+        check="claims",
+        reason="other_evidence",
+    ),
+    Vector(
         "valid-nobody-trusted", "The reader names nobody.", make.as_zip(ORIGINAL), "INTACT", "without trust"
     ),
     Vector(

@@ -206,3 +206,12 @@ def changed_wheel() -> Bundle:
         draft
     )
     return draft.seal()
+
+
+def without_an_expectation() -> Bundle:
+    """A bundle whose author leaves out that a tool should run twice, and cannot make the evidence fit."""
+    draft = forge.draft_of_expectations()
+    evidence = draft.manifest["evidence_id"]
+    del draft.manifest["reproduction"]["expectations"]["should_run"]
+    draft.judged().manifest["evidence_id"] = evidence
+    return draft.seal()

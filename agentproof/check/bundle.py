@@ -38,6 +38,7 @@ from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
 from ..claims.judge import Rejudgement, judge, rejudge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
+from ..models.expectations import NOTHING
 from ..models.header import Header
 from ..models.manifest import ClaimResult, Judgement, Manifest, Target
 from ..models.projection import evidence_id
@@ -350,7 +351,7 @@ class _Check:
         told = tuple((each.mode, files[each.trace]) for each in manifest.recordings)
         ran = tuple((path, files[path]) for path in script.files)
         found = _EVIDENCE.get(
-            (target.sha256, ran, script.tests, told),
+            (target.sha256, ran, script.tests, told, script.expectations),
             1,
             lambda: evidence_id(
                 target_sha256=target.sha256,
@@ -358,6 +359,7 @@ class _Check:
                 tests=script.tests,
                 traces=self.traces.values(),
                 state=self.states.__getitem__,
+                expectations=script.expectations or NOTHING,
             ),
         )
         if found != manifest.evidence_id:
@@ -381,6 +383,7 @@ class _Check:
             "conduct": manifest.conduct,
             "isolation": manifest.isolation,
             "coverage": manifest.coverage,
+            "version": manifest.judgement.version or 1,
         }
         recorded = manifest.judgement
         seen_by = {"traces": self.traces, "state": self.states.__getitem__, **given}
@@ -390,7 +393,12 @@ class _Check:
             judgement = judge(authored=authored, **seen_by)
             return judgement, content.values_in(judgement), verdict_of(judgement)
 
-        key = (seen, *given.values(), tuple((each.id, each.mode) for each in authored))
+        key = (
+            seen,
+            manifest.reproduction.expectations,
+            *given.values(),
+            tuple((each.id, each.mode) for each in authored),
+        )
         own, values, verdict = _JUDGED.get(key, 1, everything_judged)
         if recorded == own and content.values_in(recorded) == values:
             self.judgement, self.verdict = own, verdict

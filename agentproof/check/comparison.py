@@ -205,7 +205,7 @@ def _check_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> tupl
                 raise BundleError("missing", f"row {row.reproduction} rests on it", path=BUNDLES + identity)
             used.add(identity)
             attempts.append(Attempt(cell.target, bundle=inside[identity]))
-        series.append(Series(row.reproduction, tuple(attempts)))
+        series.append(Series(row.reproduction, tuple(attempts), good=row.good is True))
     for identity in sorted(inside.keys() - used):
         raise BundleError("unlisted", "no row rests on it", path=BUNDLES + identity)
     expected = build_rows(series)

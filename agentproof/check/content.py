@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from ..bundle.folder import read_beside
 from ..bundle.store import MANIFEST, Bundle, sha256, short
 from ..bundle.wheel import Wheel, normalise, read_wheel, same_version
-from ..claims import AUTHORED, AuthoredClaim, find_authored, header_claims
+from ..claims import AUTHORED, AuthoredClaim, expected_claims, find_authored, header_claims
 from ..claims.authored import probe_check
 from ..errors import BundleError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
+from ..models.expectations import NOTHING, Expectations, check_consistent, includes
 from ..models.header import Header, read_header
-from ..models.manifest import ClaimResult, Judgement, Manifest, Target
+from ..models.manifest import LATEST, ClaimResult, Judgement, Manifest, Target
 from ..models.report import Difference
 from ..models.trace import Mode, Trace
 from ..models.wire import compact
@@ -62,6 +63,8 @@ def check_environment(manifest: Manifest) -> None:
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
     require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+    named = origin.revision is None or from_git or (origin.kind == "index" and origin.revision == LATEST)
+    require(named, "a revision of no checkout")
 
 
 def _require_requirements(texts: Iterable[str]) -> None:
@@ -201,13 +204,27 @@ def check_header(manifest: Manifest, bundle: Bundle) -> Header:
         raise BundleError("bad_header", error.message) from error
     if (header.title, header.reference) != (script.title, script.reference):
         raise BundleError("other_header", "title or reference is not that of the header", path=script.entry)
+    check_expectations(script.expectations, header)
     return header
+
+
+def check_expectations(stated: Expectations | None, header: Header) -> None:
+    """What is said to be expected is something, makes sense, and the header's is among it."""
+    require(stated is None or bool(stated), "expectations without any")
+    given = stated or NOTHING
+    try:
+        check_consistent(given)
+    except UsageError as error:
+        raise BundleError("malformed", f"expectations: {error.message}", path=MANIFEST) from error
+    if not includes(given, header.expectations):
+        raise BundleError("other_header", "the header expects what the manifest does not", path=MANIFEST)
 
 
 def authored_in(
     manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims that the reproduction's header authors, as far as this tool can read them.
+    """The claims of what is expected, and those that the reproduction's header authors, as far as this tool
+    can read them.
 
     A manifest may have them in other versions, or of kinds, that this tool lacks. They are all there even
     so, and no others, and their arguments are the header's.
@@ -218,6 +235,11 @@ def authored_in(
     # An author could not know the names of rules that came later.
     taken = {claim.kind for claim in recorded if claim.arguments is None}
     claims: list[AuthoredClaim] = []
+    for expected in expected_claims(manifest.reproduction.expectations or NOTHING, modes=traces):
+        claim = written.get((expected.id, expected.mode))
+        if claim is None or claim.kind != expected.kind or _differ(expected.arguments, claim.arguments):
+            raise _other_authored()
+        claims.append(expected)
     try:
         for each in header_claims(header.claims, modes=traces, path=entry, taken=taken):
             claim = written.get((each.id, each.mode))
@@ -252,7 +274,12 @@ def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
     if tuple(rules) != recorded[: len(rules)] or places != sorted(set(places)):
         raise BundleError("other_claims", "claims are not in their order, each once", path=MANIFEST)
     modes = [each.mode for each in manifest.recordings]
+    script = manifest.reproduction
     expected = [
+        *(
+            (each.id, each.kind, each.mode)
+            for each in expected_claims(script.expectations or NOTHING, modes=modes)
+        ),
         *(
             (each.id, each.kind, each.mode)
             for each in header_claims(header.claims, modes=modes, path=manifest.reproduction.entry)
@@ -264,7 +291,7 @@ def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
 
 
 def _other_authored() -> BundleError:
-    text = "its authored claims are not those of the reproduction's header and checks"
+    text = "its authored claims are not those of its expectations, the reproduction's header and its checks"
     return BundleError("other_claims", text, path=MANIFEST)
 
 

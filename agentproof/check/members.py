@@ -121,11 +121,15 @@ def check_places(manifest: Manifest) -> None:
         require(not script.arguments, "reproduction.tests take no arguments")
     for path in script.files:
         require(_RESERVED.fullmatch(path) is None, f"{path} is no place for a file of the reproduction")
+    require(
+        list(script.variables) == sorted(set(script.variables)),
+        "reproduction.variables are not sorted, each once",
+    )
     modes = [recording.mode for recording in manifest.recordings]
     require(bool(modes) and modes == sorted(set(modes)), "recordings are not one a mode, in order")
     for recording in manifest.recordings:
         require(recording.trace == f"traces/{recording.mode}.json", f"{recording.trace} has another name")
-        differs = recording.agreement == "differ"
+        differs = recording.agreement in ("text", "differ")
         require(differs == bool(recording.differences), "`differences` without `differ`, or the reverse")
         require(differs or not recording.touched, "`touched` without `differ`")
         require(list(recording.touched) == sorted(set(recording.touched)), "`touched` is not sorted")

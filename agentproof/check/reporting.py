@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import BundleError
-from ..models.manifest import ClaimResult, Judgement, Manifest
+from ..models.manifest import ClaimResult, Judgement, Manifest, name_of_build
 from ..models.report import (
     ON_REQUEST,
     REQUIRED,
@@ -108,7 +108,14 @@ def status_of(results: Iterable[CheckResult]) -> BundleStatus:
 def target_of(manifest: Manifest) -> ReportedTarget:
     """The distribution under test."""
     target = manifest.target
-    return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
+    build = name_of_build(target)
+    return ReportedTarget(
+        name=target.name,
+        version=target.version,
+        build=None if build == target.version else build,
+        wheel=target.wheel,
+        sha256=target.sha256,
+    )
 
 
 def verdict_of(judgement: Judgement) -> Verdict:

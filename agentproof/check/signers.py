@@ -123,7 +123,11 @@ def judge_signature(signers: Iterable[Signer], trust: Trust, *, accepted: Collec
     if trust.given or any(signer.detail == "revoked" for signer in made):
         return "failed", "untrusted", name_signers(made)
     who = ", ".join(signer.fingerprint for signer in made)
-    return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
+    return (
+        "not_made",
+        "no_trust",
+        f"good, by {who}; whose key that is was not checked, for you named nobody to trust",
+    )
 
 
 def count_distinct(signers: Iterable[Signer]) -> int:

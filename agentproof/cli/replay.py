@@ -1,9 +1,11 @@
 """`agentproof replay`: run a bundle's reproduction again and compare."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from .expecting import variable_options, variables_of
 from .group import OutputPath, chosen_key, examples
 
 
@@ -19,6 +21,7 @@ from .group import OutputPath, chosen_key, examples
     metavar="VERSION|PATH",
     help="The Python to replay on. Default: the bundle's own version, else one of its minor version.",
 )
+@variable_options
 @click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
 @click.option(
     "--require-isolation",
@@ -49,6 +52,7 @@ from .group import OutputPath, chosen_key, examples
 @click.pass_context
 def replay(
     ctx: click.Context,
+    /,
     bundle: Path,
     *,
     python: str | None,
@@ -60,6 +64,7 @@ def replay(
     output: Path | None,
     as_json: bool,
     quiet: bool,
+    **given: Any,  # Any: values of `variable_options`
 ) -> None:
     """Run the reproduction of BUNDLE again, in an environment of the same wheels, and compare what is seen.
 
@@ -88,6 +93,7 @@ def replay(
         offline=offline,
         require_isolation=require_isolation,
         limits=Limits(seconds=timeout),
+        variables=variables_of(given),
     )
     checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
     refuse_comparison(checked.bundle, bundle)

@@ -104,11 +104,12 @@ def run_recordings(
     limits: Limits | None = None,
     repeats: int = 2,
     side_by_side: bool = True,
+    variables: Mapping[str, str] | None = None,
     modes: Sequence[Mode] = MODES,
     progress: Callable[[str], None] = lambda _: None,
     recorder: bytes | None = None,
 ) -> Observation:
-    """Run the script `repeats` times, each in all `modes`.
+    """Run the script `repeats` times, each in all `modes`, with these environment `variables` beside our own.
 
     A mode is absent from a repeat where the script ended before it imported the SDK: then there is
     nothing to stream, and only the first of `modes` is there.
@@ -132,6 +133,7 @@ def run_recordings(
             limits=limits,
             base=base,
             archive=archive,
+            variables=variables or {},
         )
         with launch, FileWatch(reproduction.files) as launch.opened:
             launch.opened.add(root, writable=False)
@@ -170,6 +172,7 @@ class _Launch:
     limits: Limits
     base: Path
     archive: bytes
+    variables: Mapping[str, str]
     opened: FileWatch = field(default_factory=lambda: FileWatch(()))
     launched: list[LaunchedProcess] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -304,7 +307,7 @@ class _Launch:
         if sys.platform == "win32":
             # CPython does not start without it (bpo-20614).
             variables["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", r"C:\Windows")
-        return variables
+        return {**self.variables, **variables}
 
     def read_back(self) -> Iterator[dict[Mode, RawRecording]]:
         """The repeats, in order, after every process has ended.

@@ -1,4 +1,4 @@
-"""Evidence projection v1: what two recordings must share to count as the same evidence (frozen).
+"""Evidence projections: what two recordings must share to count as the same evidence (1 is frozen).
 
 From each trace, in canonical order, and nothing else:
 1. how the script ended: outcome, exit code, the exception's type; where pytest ran its tests, how each
@@ -21,11 +21,17 @@ only where they differ in generated ids alone.
 The evidence id is the SHA-256 of the encoding of
 {"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
 "tests": [node ids] where the reproduction is tests.
+
+Projection 2 is that of a reproduction with expectations. It holds these too, as "expectations" (but the
+sentence `should`), and in the traces what they read beyond the above, each behind the fact of its event:
+8. what is printed or not: stdout, and whether it was cut;
+9. what is raised: the classes of what ended the script, a test or a run, with those above them;
+10. which tools run: the tools that the model was offered, sorted.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import FormatError
@@ -38,6 +44,7 @@ from .events import (
     RunEnded,
     RunStarted,
     ScriptEnded,
+    ScriptWrote,
     StateDecided,
     StateMade,
     StateObserved,
@@ -46,6 +53,7 @@ from .events import (
     ToolEnded,
     ToolStarted,
 )
+from .expectations import NOTHING, Expectations
 from .trace import Trace
 from .values import from_state
 from .wire import Sha256, encode
@@ -73,28 +81,32 @@ def evidence_id(
     tests: Sequence[str] = (),
     traces: Iterable[Trace],
     state: Callable[[Sha256], Any],  # Any: a state's JSON
+    expectations: Expectations = NOTHING,
 ) -> Sha256:
     """The evidence id of these traces; `state` gives the JSON of a state by its digest."""
     document: Fact = {
-        "projection": 1,
+        "projection": 2 if expectations.judged else 1,
         "target": target_sha256,
         "reproduction": dict(reproduction),
-        "traces": {trace.mode: project(trace, state) for trace in traces},
+        "traces": {trace.mode: project(trace, state, expectations) for trace in traces},
     }
+    if expectations.judged:
+        document["expectations"] = expectations.to_judged()
     if tests:
         document["tests"] = list(tests)
     return hashlib.sha256(encode(document)).hexdigest()
 
 
-def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
+# Any: a state's JSON
+def project(trace: Trace, state: Callable[[Sha256], Any], expectations: Expectations = NOTHING) -> list[Fact]:
     """The facts of one trace, in canonical order."""
-    return [fact for _, fact in placed(trace, state)]
+    return [fact for _, fact in placed(trace, state, expectations)]
 
 
 def placed(  # noqa: PLR0912  (a table of kinds)
-    trace: Trace, state: Callable[[Sha256], Any]
+    trace: Trace, state: Callable[[Sha256], Any], expectations: Expectations = NOTHING
 ) -> list[tuple[AnyEvent, Fact]]:
-    """The facts, each with the event that it comes from."""
+    """The facts, each with the event that it comes from; with what the expectations read beside them."""
     numbers = _Numbers()
     changes = _Changes(state)
     facts: list[Fact] = []
@@ -176,8 +188,24 @@ def placed(  # noqa: PLR0912  (a table of kinds)
                     facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changed})
             case _:
                 pass
+        facts += _expected_of(event, expectations)
         places += [event] * (len(facts) - len(places))
     return list(zip(places, _renumber_ids(facts), strict=True))
+
+
+def _expected_of(event: AnyEvent, expectations: Expectations) -> Iterator[Fact]:
+    """What expectations read of an event beyond the facts of projection 1."""
+    match event:
+        case ScriptWrote(stream="stdout") if expectations.should_print or expectations.should_not_print:
+            yield {"fact": "printed", "text": event.text, "truncated": event.truncated}
+        case ModelCalled() if expectations.should_run or expectations.should_not_run:
+            yield {"fact": "offered", "tools": sorted(event.tools)}
+        case ScriptEnded() | TestEnded() | RunEnded() if (
+            expectations.should_raise and event.error is not None
+        ):
+            yield {"fact": "raised", "types": [event.error.type, *event.error.bases]}
+        case _:
+            pass
 
 
 def _failure(error: Failure | None) -> object:

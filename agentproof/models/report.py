@@ -67,6 +67,8 @@ class ReportedTarget(Wire):
 
     name: Text
     version: Text
+    build: Text | None = None
+    """What a build of a checkout, or a wheel of a file, is called; absent for a release."""
     wheel: Text
     sha256: Sha256
 

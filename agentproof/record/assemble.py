@@ -1,7 +1,7 @@
 """From raw recordings to the members of a bundle and its manifest: pure, no file is touched."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,14 +20,15 @@ from ..models import manifest, pylock
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
-from .canonical import Canonical, Settled, canonicalise, generated_ids
+from .canonical import Canonical, Settled, canonicalise, generated_ids, settle_printed
 from .names import RENAME, is_nameable
 from .repeats import SCRIPT, Settlement, agreement, settle, touched
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
+from .variables import Variables
 
-Agreement = Literal["same", "order", "differ", "single"]
-AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "differ")
+Agreement = Literal["same", "order", "text", "differ", "single"]
+AGREEMENTS: tuple[Agreement, ...] = ("single", "same", "order", "text", "differ")
 """From best to worst."""
 
 
@@ -40,10 +41,13 @@ def assemble(
     installed_files: int,
     allow_sdk_changes: bool = False,
     redact: SecretPatterns | None = None,
+    variables: Variables | None = None,
+    varied: list[tuple[str, str]] | None = None,
 ) -> Bundle:
     """Canonicalise, compare, judge and lay out the unsigned bundle of these recordings.
 
-    `redact` is what to take out of the recording; None: nothing.
+    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given.
+    Lines that it printed otherwise in the first repeat and in another one are added to `varied`.
 
     Raises:
         RecorderError: the recorder's output cannot be understood, or its processes contradict.
@@ -53,13 +57,16 @@ def assemble(
     """
     repeats = observation.repeats
     redactors: list[Redactor] = []
+    given = variables or Variables()
+    different: list[tuple[str, str]] = [] if varied is None else varied
     modes: list[Mode] = [mode for mode in judge.ALL_MODES if any(mode in repeat for repeat in repeats)]
     canonical = {
         mode: _canonical(
             mode,
             [repeat[mode] for repeat in repeats if mode in repeat],
-            redact,
+            lambda: _redactor(redact, given),
             redactors,
+            different,
             missing=any(mode not in repeat for repeat in repeats),
         )
         for mode in modes
@@ -68,7 +75,7 @@ def assemble(
     for each in canonical.values():
         states.update(each.canonical.states)
     raw = [recording for repeat in repeats for recording in repeat.values()]
-    recorded = _reproduction(reproduction, raw)
+    recorded = _reproduction(reproduction, raw, given)
     environment = manifest.Environment(
         python=manifest.Python(implementation="cpython", version=lock.python.version),
         platform=lock.python.platform,
@@ -104,7 +111,7 @@ def assemble(
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
-        redactions=sum(redactor.count for redactor in redactors) if redact is not None else None,
+        redactions=sum(redactor.count for redactor in redactors) or (None if redact is None else 0),
         judgement=judge.judge(
             traces=traces,
             state=state,
@@ -112,7 +119,12 @@ def assemble(
             conduct=conduct,
             isolation=observation.isolation,
             coverage=coverage,
-            authored=read_claims(reproduction.header.claims, modes=traces, path=reproduction.entry),
+            authored=read_claims(
+                reproduction.header.claims,
+                modes=traces,
+                path=reproduction.entry,
+                expectations=reproduction.expectations,
+            ),
         ),
         evidence_id=evidence_id(
             target_sha256=lock.target.sha256,
@@ -120,6 +132,7 @@ def assemble(
             tests=recorded.tests,
             traces=traces.values(),
             state=state,
+            expectations=reproduction.expectations,
         ),
         members=tuple(
             manifest.Member(path=path, sha256=_sha256(content), size=len(content))
@@ -141,12 +154,14 @@ class _Recorded:
 def _canonical(
     mode: Mode,
     raw: Sequence[RawRecording],
-    redact: SecretPatterns | None,
+    redactor: Callable[[], Redactor | None],
     redactors: list[Redactor],
+    varied: list[tuple[str, str]],
     *,
     missing: bool,
 ) -> _Recorded:
-    """Canonicalise and compare the repeats of one mode; the redactor of the first is added to `redactors`.
+    """Canonicalise and compare the repeats of one mode; the redactor of the first is added to `redactors`,
+    and lines that were printed otherwise in another one to `varied`.
 
     `missing`: another repeat ended before it came to this mode, so the repeats differ as a whole.
     """
@@ -156,8 +171,7 @@ def _canonical(
 
     def canonical(number: int, settled: Settled) -> Canonical:
         each = raw[number]
-        if redact is not None:
-            own[number] = Redactor(redact)
+        own[number] = redactor()
         return canonicalise(
             mode,
             each.events,
@@ -170,10 +184,13 @@ def _canonical(
         )
 
     found = Settlement([canonical(number, Settled()) for number in range(len(raw))])
-    if any(agreement(found.canonical[0], other)[0] == "differ" for other in found.canonical[1:]):
+    told, printed = settle_printed(found.canonical)
+    if any(agreement(told[0], other)[0] == "differ" for other in told[1:]):
         found = settle([each.events for each in raw], canonical, found.canonical)
+        told, printed = settle_printed(found.canonical)
+    varied += printed.lines
     redactors += [redactor for redactor in own[:1] if redactor is not None]
-    first, *others = found.canonical
+    first, *others = told
     compared = [agreement(first, other) for other in others]
     words: list[Agreement] = [word for word, _ in compared]
     worst: Agreement = max(words, key=AGREEMENTS.index, default="single")
@@ -181,6 +198,8 @@ def _canonical(
     if found.lost and worst != "differ":
         worst, differences = "differ", ("/events",)
     parts = set(found.lost).union(*(touched(first, other) for other in others)) if differences else set()
+    if printed.pointers and worst != "differ":
+        worst, differences = "text", printed.pointers
     if missing:
         worst, differences, parts = "differ", differences or ("/events",), {SCRIPT}
     recording = manifest.Recording(
@@ -194,6 +213,13 @@ def _canonical(
     return _Recorded(first, recording, frozenset(found.notes))
 
 
+def _redactor(redact: SecretPatterns | None, variables: Variables) -> Redactor | None:
+    """What takes secrets, and the values of variables, out of one repeat; None where nothing is to go."""
+    if redact is None and not variables.masked:
+        return None
+    return Redactor(redact or SecretPatterns({}), variables=variables.masked, shapes=redact is not None)
+
+
 def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     """The end of a process that could not write it itself."""
     if any(event.get("kind") == "script.ended" for event in raw.events):
@@ -203,7 +229,9 @@ def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     return {"kind": "script.ended", "outcome": raw.outcome}
 
 
-def _reproduction(reproduction: Reproduction, raw: Iterable[RawRecording]) -> manifest.Reproduction:
+def _reproduction(
+    reproduction: Reproduction, raw: Iterable[RawRecording], variables: Variables
+) -> manifest.Reproduction:
     named = (test.partition("::")[0] for test in reproduction.tests)
     files = {reproduction.entry, *named}.union(*(recording.files for recording in raw))
     for path in sorted(files):
@@ -216,9 +244,11 @@ def _reproduction(reproduction: Reproduction, raw: Iterable[RawRecording]) -> ma
         arguments=reproduction.arguments,
         tests=reproduction.tests,
         requires=tuple(map(_portable, reproduction.requires)),
+        variables=variables.names,
         files=tuple(sorted(files)),
         title=reproduction.header.title,
         reference=reproduction.header.reference,
+        expectations=reproduction.expectations or None,
     )
 
 

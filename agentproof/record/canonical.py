@@ -13,19 +13,22 @@ Rules:
 4. Absolute paths of this machine become tokens such as `<work>`, and so do ports that the system chose
    for a loopback address that the script bound (`127.0.0.1:<port-1>`), and values that differ by nature
    between repeats (`<time-1>`, see `repeats`).
-5. A state's JSON is stored once, in the one encoding, under its SHA-256.
+5. Where repeats differ in what the script printed, one text stands for all (`models.printed`).
+6. A state's JSON is stored once, in the one encoding, under its SHA-256.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from ..errors import CannotDoError, FormatError, RecorderError, UsageError
 from ..limits import MAX_EVENT_EDGES, MAX_LANE_DEPTH
+from ..models.events import ScriptWrote
+from ..models.printed import settle
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256, encode
 from .ready import Ready
@@ -157,6 +160,61 @@ def _without(events: list[RawEvent], left_out: frozenset[str]) -> list[RawEvent]
         else:
             kept.append({**event, "after": after})
     return kept
+
+
+_MOST_LINES = 20
+"""Pairs of lines that are told of what was printed otherwise."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What differed between repeats in nothing but what the script printed."""
+
+    pointers: tuple[str, ...] = ()
+    """Into the trace, where the placeholder stands."""
+    lines: tuple[tuple[str, str], ...] = ()
+    """Each such line, as the first repeat and as another one printed it."""
+
+
+def settle_printed(repeats: Sequence[Canonical]) -> tuple[list[Canonical], Printed]:
+    """The repeats with one text for what each of them printed; see `models.printed`."""
+    texts: dict[str, list[str]] = {}
+    for each in repeats:
+        for event in each.trace.events:
+            if isinstance(event, ScriptWrote) and isinstance(event.text, str):
+                texts.setdefault(event.stream, []).append(event.text)
+    # A stream of which one repeat wrote nothing differs in more than a text.
+    found = {
+        stream: settle(printed)
+        for stream, printed in texts.items()
+        if len(printed) == len(repeats) and len(set(printed)) > 1
+    }
+    if not found:
+        return list(repeats), Printed()
+    lines = [
+        pair
+        for stream in found
+        for other in texts[stream][1:]
+        for pair in zip(texts[stream][0].split("\n"), other.split("\n"), strict=False)
+        if pair[0] != pair[1]
+    ]
+    settled = [_settled(each, found) for each in repeats]
+    pointers = tuple(
+        f"/events/{place}/text"
+        for place, event in enumerate(settled[0].trace.events)
+        if isinstance(event, ScriptWrote) and event.stream in found
+    )
+    return settled, Printed(pointers, tuple(lines[:_MOST_LINES]))
+
+
+def _settled(each: Canonical, found: Mapping[str, str]) -> Canonical:
+    shape = each.trace.to_shape()
+    for event in shape["events"]:
+        text = found.get(event["stream"]) if event["kind"] == "script.wrote" else None
+        if text is not None:
+            event["text"] = text
+            event["size"] = event["size"] if event["truncated"] else len(text.encode())
+    return replace(each, trace=Trace.from_shape(shape))
 
 
 def generated_ids(

@@ -6,6 +6,7 @@ with the result; between the two they all come through `observe`.
 
 import os
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,6 +28,10 @@ from .conditions import Conditions
 from .progress import Progress
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
+from .variables import check_unwritten
+
+_MAX_VARIED = 3
+"""Lines shown of those that differ."""
 
 
 def observe(
@@ -38,6 +43,8 @@ def observe(
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
+    check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
+    varied: list[tuple[str, str]] = []
     if reproduction.entry.rpartition("/")[2] not in ("", reproduction.script.name):
         progress.done("named", f"{reproduction.entry} in the bundle, whose names are ASCII")
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -63,6 +70,7 @@ def observe(
                 limits=conditions.limits,
                 repeats=conditions.repeats,
                 side_by_side=conditions.side_by_side,
+                variables=conditions.variables.values,
                 progress=progress.working,
             )
             seconds = time.monotonic() - started
@@ -82,13 +90,28 @@ def observe(
                 installed_files=environment.installed_files,
                 allow_sdk_changes=conditions.allow_sdk_changes,
                 redact=_secrets_wanted(conditions) if conditions.redact else None,
+                variables=conditions.variables,
+                varied=varied,
             )
     progress.done("ran", _ran_line(bundle.document, seconds))
     tell_files(bundle.document.reproduction.files, reproduction, run, progress)
     if bundle.document.redactions:
         progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
     refuse_secrets(bundle, conditions)
+    for line in _varied_lines(bundle, tuple(dict.fromkeys(varied))):
+        progress.done("differs", line)
     return bundle
+
+
+def _varied_lines(bundle: Bundle, varied: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What the repeats printed otherwise, where that is all that differs."""
+    if not any(each.agreement == "text" for each in bundle.document.recordings):
+        return
+    yield "only what the script printed differs between the repeats:"
+    for one, other in varied[:_MAX_VARIED]:
+        yield f"`{one.strip()[:100]}` / `{other.strip()[:100]}`"
+    if len(varied) > _MAX_VARIED:
+        yield f"and {len(varied) - _MAX_VARIED} more lines"
 
 
 def _assembled(
@@ -113,7 +136,11 @@ def _left_out(reproduction: Reproduction) -> str:
 
 
 def _secrets_wanted(conditions: Conditions) -> SecretPatterns:
-    return SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
+    values = {**host_secrets(os.environ), **conditions.variables.masked}
+    # What was given as public may be recorded, whatever it is called.
+    public = {conditions.variables.values[name] for name in conditions.variables.public}
+    wanted = {name: value for name, value in values.items() if value not in public}
+    return SecretPatterns(wanted, patterns(conditions.redact_patterns))
 
 
 def _check_tests_ran(reproduction: Reproduction, run: runner.Observation) -> None:
@@ -164,6 +191,7 @@ def _ran_line(document: Manifest, seconds: float) -> str:
     words = {
         "same": "repeats agree",
         "order": "repeats agree but for the order of parallel events",
+        "text": "repeats agree but for what the script printed",
         "differ": "repeats differ",
         "single": "not repeated",
     }

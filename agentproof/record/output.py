@@ -61,14 +61,16 @@ def place_for(
         return OutputPaths(archive=None, stored=output, wheels=None)
     store = store_above(script, root=root)
     version = version_label(document)
+    # What shows nothing yet does not take the name of what will.
+    failed = "-inconclusive" if document.judgement.verdict == "inconclusive" else ""
     if store is None:
         name = case_name(document.reproduction.title, script, root=root, tests=document.reproduction.tests)
-        return OutputPaths(archive=Path(f"{name}-{version}{SUFFIX}"), stored=None, wheels=None)
+        return OutputPaths(archive=Path(f"{name}-{version}{failed}{SUFFIX}"), stored=None, wheels=None)
     case = _root(script, root)
     # As the case has it: directories are for reading recordings in a browser.
     as_directory = any((each / "manifest.json").is_file() for each in case.iterdir() if each.is_dir())
     return OutputPaths(
-        archive=Path(f"{case.name}-{version}{SUFFIX}"),
+        archive=Path(f"{case.name}-{version}{failed}{SUFFIX}"),
         stored=case / (version if as_directory else f"{version}{SUFFIX}"),
         wheels=store / "wheels",
     )
@@ -80,10 +82,14 @@ def beside(archive: Path, bundle_id: str) -> Path:
 
 
 def version_label(document: Manifest) -> str:
-    """`0.20.0`, with `+aaff662b` for a wheel that is no release and `-cp311` for another Python."""
+    """`0.20.0`, `0.20.0-at-7f7a44f8dc` for a build of a checkout, `0.20.0+aaff662b` for a wheel file, and
+    `-cp311` for another Python."""
     target = document.target
     label = target.version
-    if target.origin.kind != "index":
+    if target.origin.kind == "checkout" and target.origin.commit is not None:
+        changed = f".{target.sha256[:8]}" if target.origin.dirty else ""
+        label = f"{label.replace('+', '.')}-at-{target.origin.commit[:10]}{changed}"
+    elif target.origin.kind != "index":
         label = f"{label.replace('+', '.')}+{target.sha256[:8]}"
     major, minor = document.environment.python.version.split(".")[:2]
     tag = f"cp{major}{minor}"

@@ -26,7 +26,8 @@ from ..environment import dates, interpreters, locking, wheel_store
 from ..environment.target import check_options, read_given
 from ..errors import CannotDoError, UsageError
 from ..limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
-from ..models.manifest import Origin
+from ..models.manifest import LATEST, Origin, name_of_build
+from ..models.manifest import Target as RecordedTarget
 from ..sdk import DEFAULT, KNOWN
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
@@ -41,6 +42,7 @@ from .output import beside, check_writable, place_for, store_above
 from .progress import Progress
 from .reproduction import Reproduction
 from .target import Target, built
+from .variables import check_given, check_unwritten
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ def record_unsigned(
     results: ResultStore | None = None,
 ) -> Bundle:
     """As `record`, for whoever signs elsewhere."""
-    reproduction = reproduction.requiring(conditions.requires)
+    check_given(conditions.variables, reproduction.variables)
+    reproduction = reproduction.requiring(conditions.requires).expecting(conditions.expectations)
     lock = locked(reproduction, target, conditions, progress)
     wheels = wheel_store.default_store()
     if results is None:
@@ -174,6 +177,9 @@ def check_request(
     check_texts("--with", conditions.requires)
     for text in conditions.requires:
         _check_other(text)
+    reproduction.expecting(conditions.expectations)
+    check_given(conditions.variables, reproduction.variables)
+    check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
     if target is None or target.checkout is None:
         _requirements(reproduction, target, conditions)
     if target is not None and target.wheel is not None:
@@ -233,7 +239,9 @@ def locked(
         progress=progress.working,
     )
     _check_pytest(reproduction, lock)
-    target_line = f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}"
+    if target is not None and target.text == LATEST and lock.target.origin.kind == "index":
+        lock = replace(lock, target=_as_newest(lock.target))
+    target_line = f"{lock.target.name} {name_of_build(lock.target)}, wheel {short(lock.target.sha256)}"
     progress.done("target", f"{target_line} ({_came_from(lock.target.origin)})")
     day = f", as of {lock.as_of}" if lock.as_of else ""
     given = conditions.like or conditions.lock_file
@@ -243,6 +251,12 @@ def locked(
     if lock.loose:
         progress.done("", f"not in {conditions.like}, so the newest was taken: {', '.join(lock.loose)}")
     return lock
+
+
+def _as_newest(target: RecordedTarget) -> RecordedTarget:
+    """A target that was asked for as the newest release, which the bundle says then."""
+    origin = Origin(kind="index", revision=LATEST)
+    return RecordedTarget.from_shape({**target.to_shape(), "origin": origin.to_shape()})
 
 
 def _came_from(origin: Origin) -> str:

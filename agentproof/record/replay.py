@@ -39,7 +39,7 @@ from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
 from ..models import pylock
 from ..models.comparison import TraceDifference
-from ..models.manifest import Judgement, Manifest
+from ..models.manifest import Judgement, Manifest, name_of_build
 from ..models.statement import AGREED, Replay, Uri, Verifier, build_replayed_statement
 from ..system import temporary
 from ..system.files import is_stream, write_atomic
@@ -51,6 +51,7 @@ from .final_check import check_sound
 from .observe import observe
 from .progress import Progress
 from .reproduction import reproduction_in
+from .variables import check_given
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
             f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
-    reproduction = reproduction_in(bundle)
+    reproduction = reproduction_in(bundle).expecting(conditions.expectations)
+    check_given(conditions.variables, reproduction.variables)
     interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
     with temporary.directory("replay") as scratch:
         lock = _lock_again(
@@ -317,7 +319,9 @@ def environment_differences(recorded: Manifest, lock: locking.Lock) -> Iterator[
 def _target_line(recorded: Manifest, lock: locking.Lock) -> str:
     kinds = {"index": "from the index", "file": "the attached wheel", "checkout": "the attached wheel"}
     target = lock.target
-    return f"{target.name} {target.version}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    return (
+        f"{target.name} {name_of_build(target)}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    )
 
 
 def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:

@@ -14,6 +14,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from ..bundle.store import Bundle
 from ..errors import UsageError
 from ..isolation.control import read_imported_files, read_reproduction_files
+from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
 from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
@@ -37,6 +38,10 @@ class Reproduction:
     """pytest node ids; then these are run instead of the entry."""
     requires: tuple[str, ...] = ()
     """Requirements beyond the header's."""
+    expectations: Expectations = NOTHING
+    """What should have happened: the header's, and what a bundle was recorded with."""
+    variables: tuple[str, ...] = ()
+    """The environment variables that a bundle was recorded with, by name."""
     only_entry: bool = False
     """Its directory is too large to be a reproduction's own, and the other files were left out."""
     script: Path = Path()
@@ -69,6 +74,14 @@ class Reproduction:
     def requiring(self, requires: tuple[str, ...]) -> "Reproduction":
         """The same with these requirements too."""
         return replace(self, requires=tuple(dict.fromkeys((*self.requires, *requires))))
+
+    def expecting(self, expectations: Expectations) -> "Reproduction":
+        """The same with these expectations too.
+
+        Raises:
+            UsageError: they contradict its own.
+        """
+        return replace(self, expectations=combine(self.expectations, expectations))
 
 
 def read_reproduction(selection: Selection) -> Reproduction:
@@ -103,6 +116,7 @@ def read_reproduction(selection: Selection) -> Reproduction:
         entry=name,
         files=files,
         header=header,
+        expectations=header.expectations,
         arguments=selection.arguments,
         tests=tests,
         only_entry=only_entry,
@@ -132,10 +146,13 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         UsageError: it does not compile, or its header makes no sense.
     """
     recorded = bundle.document.reproduction
+    header = _header(bundle.members[recorded.entry], recorded.entry)
     return Reproduction(
         entry=recorded.entry,
         files={path: bundle.members[path] for path in recorded.files},
-        header=_header(bundle.members[recorded.entry], recorded.entry),
+        header=header,
+        expectations=recorded.expectations or header.expectations,
+        variables=recorded.variables,
         arguments=recorded.arguments,
         tests=recorded.tests,
         requires=recorded.requires,

@@ -66,6 +66,13 @@ class Story:
         return tuple(claim for claim in self.claims if claim.status == "violated")
 
     @property
+    def lead(self) -> str | None:
+        """What should have happened and what happened instead, as the reporter would say it."""
+        reasons = [reason.text for claim in self.violated if claim.is_expected for reason in claim.reasons]
+        told = "; ".join(dict.fromkeys(reasons))
+        return f"{told[:1].upper()}{told[1:]}." if told else None
+
+    @property
     def violations(self) -> int:
         """How many claims are violated; one that is so as recorded and beyond it counts once."""
         return len({claim.id for claim in self.violated})

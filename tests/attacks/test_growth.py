@@ -171,7 +171,7 @@ def read_events(control: Path, events: list[Shape], *, died: bool = False) -> Ra
 def put_in_order(events: list[Shape], control: Path) -> None:
     """What the host makes of two runs that wrote these events."""
     raw = [read_events(control, events) for _ in range(2)]
-    assemble._canonical("as-written", raw, None, [], missing=False)
+    assemble._canonical("as-written", raw, lambda: None, [], [], missing=False)
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -484,4 +484,4 @@ def test_an_event_that_takes_the_name_of_the_hosts_own_is_not_lost_silently(tmp_
     events = [START, _raw(1), {**_raw(2), "n": "end"}]
     raw = read_events(tmp_path, events, died=True)
     with pytest.raises(RecorderError, match="end"):
-        assemble._canonical("as-written", [raw], None, [], missing=False)
+        assemble._canonical("as-written", [raw], lambda: None, [], [], missing=False)

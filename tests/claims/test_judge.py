@@ -121,8 +121,15 @@ def test_other_addresses_are_refused_at_every_level() -> None:
     assert judged(script.exit(), isolation=weaker).verdict == "violated"
 
 
-def test_a_script_that_never_runs_an_agent_is_inconclusive() -> None:
-    assert judged(Script().exit()).reasons == ("no_run",)
+def test_a_script_that_runs_no_agent_is_judged_by_its_end() -> None:
+    verdict = judged(Script().exit())
+    assert (verdict.verdict, verdict.version) == ("holds", 2)
+    failed = judged(Script().exit(outcome="exited", code=3))
+    assert (failed.verdict, failed.version) == ("inconclusive", None)
+
+
+def test_a_bundle_from_before_is_judged_as_before() -> None:
+    assert judged(Script().exit(), version=1).reasons == ("no_run",)
 
 
 def test_a_script_that_failed_cannot_hold() -> None:
@@ -224,7 +231,7 @@ def test_what_could_not_be_captured_is_not_observed() -> None:
     gaps = tuple(Gap(what=part, why="no such class") for part in ("models", "runs", "states"))
     assert judged(_quiet().exit(), coverage=gaps).reasons == ("not_captured",)
     # Where no agent ever ran, what could not be captured is not the reason.
-    assert judged(Script().exit(), coverage=gaps).reasons == ("no_run",)
+    assert judged(Script().exit(), coverage=gaps, version=1).reasons == ("no_run",)
 
 
 def test_what_a_release_does_not_have_cannot_be_missed() -> None:

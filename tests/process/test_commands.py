@@ -122,7 +122,7 @@ def test_report_takes_the_recordings_of_a_comparison(tmp_path: Path) -> None:
     write_comparison(tmp_path / "comparison.agentproof.zip", "case")
     done = run("report", "comparison.agentproof.zip")
     assert done.exit_code == 0, done.stderr
-    assert "- Does it reproduce with the latest release: on `0.20.0` no" in done.stdout
+    assert "- On other builds: on `0.20.0` no" in done.stdout
 
 
 def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issue(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentproof.errors import RecorderError, UsageError
-from agentproof.record.canonical import Canonical, canonicalise, generated_ids
+from agentproof.record.canonical import Canonical, canonicalise, generated_ids, settle_printed
 from agentproof.record.repeats import agreement
 
 
@@ -355,3 +355,29 @@ def test_the_scripts_end_stands_last_also_where_threads_ended_before_it() -> Non
     kinds = [event.kind for event in _canonical([START, *threads, end]).trace.events]
     assert kinds == ["script.started", "probe.checked", "probe.checked", "script.ended"]
     assert [event.kind for event in _canonical([START, end, *threads]).trace.events] == kinds
+
+
+def _said(text: bytes) -> Canonical:
+    streams = {"stdout": _Stream(text), "stderr": _Stream()}
+    return _canonical(
+        [START, _raw("1", "script.ended", after=("0",), outcome="exited", code=0)], streams=streams
+    )
+
+
+def test_repeats_that_print_otherwise_and_do_the_same_are_one_trace() -> None:
+    """Journey 2: a time stamp undid two violations that both repeats had seen."""
+    one, other = _said(b"go\ntook 0.05s\n"), _said(b"go\ntook 0.0613s\n")
+    assert agreement(one, other)[0] == "differ"
+    settled, found = settle_printed([one, other])
+    assert agreement(*settled)[0] == "same"
+    assert settled[0].trace.to_bytes() == settled[1].trace.to_bytes()
+    last = settled[0].trace.events[-1].to_shape()
+    assert (last["text"], last["size"]) == ("go\ntook <varies>\n", len("go\ntook <varies>\n"))
+    assert found.pointers == (f"/events/{len(one.trace.events) - 1}/text",)
+    assert found.lines == (("took 0.05s", "took 0.0613s"),)
+
+
+def test_a_stream_that_only_one_repeat_wrote_to_still_differs() -> None:
+    settled, found = settle_printed([_said(b"x"), _said(b"")])
+    assert not found.pointers
+    assert agreement(*settled)[0] == "differ"

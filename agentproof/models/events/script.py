@@ -48,6 +48,11 @@ RaisedIn = Literal["own", "sdk", "other"]
 innermost one of the reproduction's own files; else `own` where that is the last frame, and `other` where
 something else stands below it (the standard library, an assertion helper)."""
 
+Premise = Literal["environment", "before_sdk"]
+"""What an error is about that says nothing of the SDK: `environment` where something that the script takes
+for granted is not there (a variable, a key, a file, a module), `before_sdk` where an assertion failed before
+the script called the SDK."""
+
 
 class ScriptEnded(Event):
     """How the reproduction ended."""
@@ -59,6 +64,7 @@ class ScriptEnded(Event):
     frames: ListOf[Frame] = ()
     """For `raised`: the frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
+    premise: Premise | None = None
 
 
 class WarningRaised(Event):
@@ -114,6 +120,7 @@ class ProcessEnded(Event):
     error: Failure | None = None
     frames: ListOf[Frame] = ()
     raised_in: RaisedIn | None = None
+    premise: Premise | None = None
 
 
 class RecorderFailed(Event):
