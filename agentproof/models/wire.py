@@ -13,7 +13,7 @@ Rules:
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args
 
 import pydantic_core
 from pydantic import (
@@ -134,23 +134,23 @@ def first_problem(error: ValidationError) -> str:
 
 
 class ByKind:
-    """Annotates a union of models that are told apart by their field `kind`.
+    """Annotates one of some models that are told apart by their field `kind`.
 
     A discriminated union of pydantic's builds the validators of all of them; this one of those that occur.
     """
 
-    def __init__(self, union: Any) -> None:  # Any: a type expression
-        self._union = union
+    def __init__(self, models: tuple[type["Wire"], ...]) -> None:
+        self._models = models
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(_reader_of(get_args(self._union)))
+        return core_schema.no_info_plain_validator_function(_reader_of(self._models))
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:  # Any: a JSON Schema
-        told: Any = Annotated[self._union, Field(discriminator="kind")]
+        told: Any = Annotated[Union[self._models], Field(discriminator="kind")]  # noqa: UP007  (made of a tuple)
         return handler(TypeAdapter(told).core_schema)
 
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from ..models.diff import ABSENT, Absent, Change, diff
-from .text import pretty, visible
+from ..models.text import pretty, visible
 
 Sign = Literal["-", "+", " "]
 
