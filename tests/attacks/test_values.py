@@ -221,6 +221,7 @@ def test_the_draft_holds_nearly_every_kind_of_event() -> None:
         "model.left",
         "process.ended",
         "recorder.failed",
+        "run.refused",
         "stream.agent",
         "stream.cancelled",
         "trace.ended",
