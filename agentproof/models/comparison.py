@@ -14,7 +14,7 @@ from .events.base import Seq
 from .manifest import Member, Status
 from .trace import Mode
 from .values import Value
-from .wire import Count, ListOf, Text, Version, Wire, exactly
+from .wire import Count, ListOf, Sha256, Text, Version, Wire, exactly
 
 About = Literal[
     "tool", "output", "run", "end", "input", "decision", "state", "change", "test", "script", "order"

@@ -1,6 +1,6 @@
 """Two JSON documents beside each other, line by line, with what is equal folded.
 
-The lines are those of the one encoding (two-space indent, sorted keys), so that a reader finds them in
+The lines are those of the canonical encoding (two-space indent, sorted keys), so that a reader finds them in
 the files. Objects are aligned by key and lists by index, as in `models.diff`.
 """
 
