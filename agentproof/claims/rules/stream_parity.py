@@ -24,23 +24,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ...models.events import Event, HandoffMade, ModelAnswered, ModelCalled, ModelFailed
-from ...models.items import Item, items_of, key_of, raw_of
+from ...models.events import Event, ModelAnswered, ModelCalled, ModelFailed
+from ...models.items import Item, items_of, key_of
 from ...models.manifest import Finding
-from ...models.projection import GENERATED_ID
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
-from ..trace.outcome import Outcome, Scope, make_finding, outcome
+from ..trace.outcome import Outcome, Scope, outcome
+from ..trace.parity import differences, masked
 from ..trace.runs import Run
 
 NAME = "stream-parity"
 VERSION = 3
 SCOPE: Scope = "both"
 NEEDS = frozenset({"hooks", "models", "runs"})
-
-Summary = dict[str, Any]  # Any: values of the observed program
-
-_INPUT_TRIPWIRE = "InputGuardrailTripwireTriggered"
 
 
 def evaluate(evidence: Evidence) -> Outcome:
@@ -63,7 +59,7 @@ def _compared(plain: View, streamed: View) -> Iterator[list[Finding]]:
             return
         if not _same_answers(one, other):
             return
-        found = list(_differences(one, other, plain, streamed))
+        found = list(differences(one, other, plain, streamed))
         yield found
         if found:
             return
@@ -119,12 +115,12 @@ def _answers(run: Run) -> dict[bytes, Counter[bytes]]:
         for event in each.events:
             answer = _answer(event)
             if answer is not None and isinstance(event, ModelAnswered | ModelFailed) and event.call in asked:
-                found.setdefault(asked[event.call], Counter())[encode(_masked(answer))] += 1
+                found.setdefault(asked[event.call], Counter())[encode(masked(answer))] += 1
     return found
 
 
 def _asked(call: ModelCalled) -> bytes:
-    return encode(_masked([call.model, call.instructions, [_said(item) for item in items_of(call.input)]]))
+    return encode(masked([call.model, call.instructions, [_said(item) for item in items_of(call.input)]]))
 
 
 def _said(item: Item) -> list[Any]:  # Any: values
@@ -143,89 +139,6 @@ def _answer(event: Event) -> Any:  # Any: values
             return event.error.type
         case _:
             return None
-
-
-def _differences(one: Run, other: Run, plain: View, streamed: View) -> Iterator[Finding]:
-    first, second = _summary(one), _summary(other)
-    if first["error"] == second["error"] and str(first["error"]).endswith(_INPUT_TRIPWIRE):
-        for name in ("tools", "outputs", "model inputs"):
-            del first[name], second[name]
-    for name in first:
-        if name in second and encode(first[name]) != encode(second[name]):
-            before, after = _shortest_difference(first[name], second[name])
-            yield make_finding(
-                code="modes_differ",
-                events=(*plain.refs(one.ended or one.started), *streamed.refs(other.ended or other.started)),
-                run=one.label,
-                subject=name,
-                before=before,
-                after=after,
-            )
-
-
-def _summary(run: Run) -> Summary:
-    """What both modes must agree on; lists whose order may differ are sorted."""
-    end = run.ended
-    tree = list(run.tree())
-    told = [[list(key_of(item)) for item in items_of(c.input)] for one in tree for c in one.model_calls()]
-    starts = [[e.tool, e.call_id, e.arguments] for one in tree for e in one.tools_started()]
-    outputs = [[e.tool, e.call_id, e.output] for one in tree for e in one.tools_ended()]
-    summary: Summary = {
-        "outcome": end.outcome if end else None,
-        "error": end.error.type if end and end.error else None,
-        "tools": sorted(map(_masked, starts), key=encode),
-        "outputs": sorted(map(_masked, outputs), key=encode),
-        "handoffs": [
-            [e.from_agent, e.to_agent] for one in tree for e in one.events if isinstance(e, HandoffMade)
-        ],
-        "interruptions": sorted(
-            ([e.tool, e.call_id, e.arguments] for e in (end.interruptions if end else ())), key=encode
-        ),
-        "final output": _masked(end.final_output if end else None),
-        "last agent": end.last_agent if end else None,
-        "guardrails": _guardrails(end.guardrails if end else None),
-        "new items": [_item(item) for item in items_of(end.items if end else None)],
-        "model inputs": sorted(told, key=encode),
-    }
-    if end is not None and isinstance(end.session_after, list):
-        summary["session"] = [list(key_of(item)) for item in items_of(end.session_after)]
-    return {name: _masked(value) for name, value in summary.items()}
-
-
-def _guardrails(lists: Any) -> Any:  # Any: values
-    """The lists by kind, each in one order: guardrails run in parallel."""
-    if not isinstance(lists, dict):
-        return lists
-    return {
-        kind: sorted(listed, key=encode) if isinstance(listed, list) else listed
-        for kind, listed in lists.items()
-    }
-
-
-def _item(item: Any) -> Any:  # Any: an item of a result, which holds the model's raw item
-    raw = raw_of(item)
-    return [item.get("type"), list(key_of(raw)), item.get("output")]
-
-
-def _masked(value: Any) -> Any:  # Any: a value
-    """The value with generated ids and addresses made equal: each mode numbers its own."""
-    if isinstance(value, str):
-        return GENERATED_ID.sub("#", value)
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    return value
-
-
-def _shortest_difference(first: Any, second: Any) -> tuple[Any, Any]:  # Any: values
-    """Of two lists only what one has beyond the other; anything else whole."""
-    if not (isinstance(first, list) and isinstance(second, list)):
-        return first, second
-    known = [encode(item) for item in first], [encode(item) for item in second]
-    only_first = [item for item, code in zip(first, known[0], strict=True) if code not in known[1]]
-    only_second = [item for item, code in zip(second, known[1], strict=True) if code not in known[0]]
-    return (only_first, only_second) if only_first or only_second else (first, second)
 
 
 def explain(finding: Finding) -> str:
