@@ -59,10 +59,6 @@ class Trace(Wire):
                 raise ValueError(f"event {place}: `after` is left out where it is the event before")
         return self
 
-    def state_digests(self) -> frozenset[Sha256]:
-        """Every state that the events refer to."""
-        return frozenset(self.references())
-
     def references(self) -> Iterator[Sha256]:
         """The states that the events refer to, each as often as one does."""
         for event in self.events:
