@@ -61,18 +61,12 @@ def bisect(
     claim: str | None,
     by: str,
     python: str | None,
-    as_of: str | None,
-    extra: tuple[str, ...],
-    offline: bool,
-    require_isolation: str | None,
-    allow_sdk_changes: bool,
-    timeout: int,
     key: Path | None,
     output: Path | None,
     replace: bool,
     as_json: bool,
     quiet: bool,
-    **should: Any,  # Any: values of `expectation_options` and `variable_options`
+    **shared: Any,  # Any: what `conditions_of` takes
 ) -> None:
     """Find the release (or commit) at which the verdict of REPRODUCTION changes.
 
@@ -101,16 +95,7 @@ def bisect(
         comparing.check_place(output, replace=replace)
     question = Question(by=cast(Literal["verdict", "output"], by), claim=claim)
     signer = signer_of(key)
-    conditions = conditions_of(
-        python=python,
-        as_of=as_of,
-        extra=extra,
-        offline=offline,
-        require_isolation=require_isolation,
-        allow_sdk_changes=allow_sdk_changes,
-        timeout=timeout,
-        should=should,
-    )
+    conditions = conditions_of(python=python, **shared)
     with console.TerminalProgress(quiet=quiet) as progress:
         recorder = comparing.Recorder(conditions, key=signer, progress=progress)
         if source is None:

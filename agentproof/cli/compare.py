@@ -5,7 +5,7 @@ The options that it shares with `bisect` and `matrix` are here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +75,12 @@ def conditions_of(
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
-    should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options` and `variable_options`
+    **given: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> Conditions:
     """The shared options as the library takes them."""
     from ..isolation.supervision import Limits
     from ..record.conditions import Conditions
 
-    given = dict(should or {})
     return Conditions(
         python=python,
         as_of=as_of,
@@ -160,12 +159,6 @@ def compare(
     sdk: str | None,
     dirty: bool,
     python: str | None,
-    as_of: str | None,
-    extra: tuple[str, ...],
-    offline: bool,
-    require_isolation: str | None,
-    allow_sdk_changes: bool,
-    timeout: int,
     key: Path | None,
     expect: Expected | None,
     output: Path | None,
@@ -174,7 +167,7 @@ def compare(
     as_json: bool,
     verbose: bool,
     quiet: bool,
-    **should: Any,  # Any: values of `expectation_options` and `variable_options`
+    **shared: Any,  # Any: what `conditions_of` takes
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
 
@@ -196,16 +189,7 @@ def compare(
         compared = comparing.compare(
             subjects,
             chosen,
-            conditions=conditions_of(
-                python=python,
-                as_of=as_of,
-                extra=extra,
-                offline=offline,
-                require_isolation=require_isolation,
-                allow_sdk_changes=allow_sdk_changes,
-                timeout=timeout,
-                should=should,
-            ),
+            conditions=conditions_of(python=python, **shared),
             baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
             key=signer_of(key),
             progress=progress,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def matrix(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
@@ -78,18 +79,13 @@ def matrix(
     pythons: tuple[str, ...],
     jobs: int | None,
     dask: str | None,
-    as_of: str | None,
-    extra: tuple[str, ...],
-    offline: bool,
-    require_isolation: str | None,
-    allow_sdk_changes: bool,
-    timeout: int,
     key: Path | None,
     expect: Expected | None,
     output: Path,
     junit: Path | None,
     as_json: bool,
     quiet: bool,
+    **shared: Any,  # Any: what `conditions_of` takes
 ) -> None:
     """Record the reproductions at PATHS on every target and Python, in parallel.
 
@@ -106,15 +102,7 @@ def matrix(
     subjects = find_all(paths)
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     signer = signer_of(key)
-    conditions = conditions_of(
-        python=None,
-        as_of=as_of,
-        extra=extra,
-        offline=offline,
-        require_isolation=require_isolation,
-        allow_sdk_changes=allow_sdk_changes,
-        timeout=timeout,
-    )
+    conditions = conditions_of(python=None, **shared)
     with (
         executors.cluster(dask) if dask else executors.processes(jobs) as pool,
         console.TerminalProgress(quiet=quiet) as progress,
