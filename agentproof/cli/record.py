@@ -250,6 +250,10 @@ def record(
     )
     selection = select(script, arguments, entry=entry, root=root)
     reproduction = read_reproduction(dataclasses.replace(selection, added=files))
+    if reproduction.left_out and not quiet:
+        click.echo(
+            f"  left out      {'; '.join(reproduction.left_out)} (--with REQUIREMENT installs)", err=True
+        )
     recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     if worked is not None:
         check_targets([worked])

@@ -17,6 +17,7 @@ from ..isolation.control import read_imported_files, read_reproduction_files
 from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
+from . import notebook
 from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
 from .output import store_above
 from .selection import Selection, is_in_project
@@ -52,6 +53,8 @@ class Reproduction:
     """What lies beside it was left out, but for what it imports and what was added by hand."""
     directory: Path | None = None
     """The directory that is the reproduction, where it is not just the script's own."""
+    left_out: tuple[str, ...] = ()
+    """Lines of a notebook for IPython alone that became comments."""
 
     @property
     def name(self) -> str:
@@ -92,6 +95,9 @@ def read_reproduction(selection: Selection) -> Reproduction:
     """
     script, directory = selection.script, selection.root
     source = read_bounded(script, limit=_MAX_SCRIPT, what="reproduction")
+    left_out: tuple[str, ...] = ()
+    if script.suffix == notebook.SUFFIX:
+        source, left_out = _converted(source, selection)
     header = _header(source, str(script))
     root, entry = script.resolve().parent, script.name
     if directory is not None:
@@ -103,9 +109,16 @@ def read_reproduction(selection: Selection) -> Reproduction:
     if not is_alone:
         files, only_entry = read_reproduction_files(root, entry, tests=tests)
     if is_alone or added:
-        files |= read_imported_files(root, entry, tests=tests, added=added)
-    name = _name_in_bundle(selection, entry, files)
+        files |= read_imported_files(root, entry, tests=tests, added=added, text=source)
     files.pop(entry, None)
+    if script.suffix == notebook.SUFFIX:
+        entry = f"{entry.removesuffix(notebook.SUFFIX)}.py"
+        if entry in files:
+            raise UsageError(
+                f"{script}: a notebook is recorded as its script, and {entry} beside it has that name",
+                hint=f"record {script.with_suffix('.py')}, or rename one of them",
+            )
+    name = _name_in_bundle(selection, entry, files)
     files[name] = source
     check_mentioned(files, entry=name)
     check_texts("the argument", selection.arguments)
@@ -124,7 +137,14 @@ def read_reproduction(selection: Selection) -> Reproduction:
         is_alone=is_alone or only_entry,
         script=script,
         directory=directory,
+        left_out=left_out,
     )
+
+
+def _converted(data: bytes, selection: Selection) -> tuple[bytes, tuple[str, ...]]:
+    """The script of a notebook, and what of it became comments."""
+    made = notebook.script_of(data, str(selection.script))
+    return made.source, made.left_out
 
 
 def _name_in_bundle(selection: Selection, entry: str, files: Mapping[str, bytes]) -> str:
