@@ -16,7 +16,7 @@ from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
-    from ..record.conditions import Conditions
+    from ..record.conditions import Conditions, with_projects
     from ..trust.signing import PrivateKey
 
 _SHARED = (
@@ -29,7 +29,7 @@ _SHARED = (
         "--needs",
         "extra",
         multiple=True,
-        metavar="REQUIREMENT",
+        metavar="REQUIREMENT|DIR|FILE.whl",
         help="Install this too, as with `record --with`, such as pytest for tests; repeatable.",
     ),
     click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."),
@@ -82,7 +82,7 @@ def conditions_of(
     from ..record.conditions import Conditions
 
     given = dict(should or {})
-    return Conditions(
+    conditions = Conditions(
         python=python,
         as_of=as_of,
         requires=extra,
@@ -93,6 +93,7 @@ def conditions_of(
         variables=variables_of(given),
         expectations=expectations_of(given),
     )
+    return with_projects(conditions)
 
 
 def signer_of(key: Path | None) -> PrivateKey:

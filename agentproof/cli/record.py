@@ -106,7 +106,13 @@ if TYPE_CHECKING:
     metavar="DATE|now",
     help="Ignore what was uploaded after this day (UTC). Default: the day after the release.",
 )
-@click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this too; repeatable.")
+@click.option(
+    "--with",
+    "extra",
+    multiple=True,
+    metavar="REQUIREMENT|DIR|FILE.whl",
+    help="Install this too: of the index, or a project of your own, whose wheel goes along. Repeatable.",
+)
 @click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
 @click.option(
     "--lock",
@@ -220,7 +226,7 @@ def record(
     from ..errors import UsageError
     from ..isolation.supervision import Limits
     from ..record import recording
-    from ..record.conditions import Conditions
+    from ..record.conditions import Conditions, with_projects
     from ..record.reproduction import read_reproduction
     from ..record.selection import select
     from ..record.target import check_targets, chosen_target, parse_target
@@ -250,15 +256,14 @@ def record(
     )
     selection = select(script, arguments, entry=entry, root=root)
     reproduction = read_reproduction(dataclasses.replace(selection, added=files))
-    if reproduction.left_out and not quiet:
-        click.echo(
-            f"  left out      {'; '.join(reproduction.left_out)} (--with REQUIREMENT installs)", err=True
-        )
     recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     if worked is not None:
         check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:
+        conditions = with_projects(
+            conditions, requires=reproduction.requires_python, progress=progress.working
+        )
         bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)
         compared = None
         if worked is not None or latest:

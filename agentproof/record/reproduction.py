@@ -12,7 +12,9 @@ from typing import Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..bundle.store import Bundle
-from ..errors import UsageError
+from ..bundle.wheel import split_name
+from ..environment.projects import OwnWheel, read_own
+from ..errors import CannotDoError, UsageError
 from ..isolation.control import read_imported_files, read_reproduction_files
 from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
@@ -39,6 +41,10 @@ class Reproduction:
     """pytest node ids; then these are run instead of the entry."""
     requires: tuple[str, ...] = ()
     """Requirements beyond the header's."""
+    wheels: tuple[OwnWheel, ...] = ()
+    """Wheels of the reporter's own projects, one a project."""
+    missing_wheels: tuple[str, ...] = ()
+    """Names of those that a bundle comes without."""
     expectations: Expectations = NOTHING
     """What should have happened: the header's, and what a bundle was recorded with."""
     variables: tuple[str, ...] = ()
@@ -77,6 +83,13 @@ class Reproduction:
     def requiring(self, requires: tuple[str, ...]) -> "Reproduction":
         """The same with these requirements too."""
         return replace(self, requires=tuple(dict.fromkeys((*self.requires, *requires))))
+
+    def holding(self, wheels: tuple[OwnWheel, ...]) -> "Reproduction":
+        """The same with these wheels too, each in the place of one of its project."""
+        names = {wheel.name for wheel in wheels}
+        kept = (wheel for wheel in self.wheels if wheel.name not in names)
+        missing = tuple(name for name in self.missing_wheels if split_name(name)[0] not in names)
+        return replace(self, wheels=(*kept, *wheels), missing_wheels=missing)
 
     def expecting(self, expectations: Expectations) -> "Reproduction":
         """The same with these expectations too.
@@ -167,6 +180,8 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
     """
     recorded = bundle.document.reproduction
     header = _header(bundle.members[recorded.entry], recorded.entry)
+    packages = [each for each in bundle.document.environment.packages if each.origin is not None]
+    held = [(each.wheel, bundle.wheel(each.wheel)) for each in packages]
     return Reproduction(
         entry=recorded.entry,
         files={path: bundle.members[path] for path in recorded.files},
@@ -176,8 +191,25 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         arguments=recorded.arguments,
         tests=recorded.tests,
         requires=recorded.requires,
+        wheels=tuple(read_own(data, name) for name, data in held if data is not None),
+        missing_wheels=tuple(name for name, data in held if data is None),
         script=Path(recorded.entry),
     )
+
+
+def check_wheels(reproduction: Reproduction) -> None:
+    """Refuse a reproduction that comes without a wheel of its reporter's own: no index is asked for it.
+
+    Raises:
+        CannotDoError: it does.
+    """
+    if reproduction.missing_wheels:
+        first, *_ = reproduction.missing_wheels
+        raise CannotDoError(
+            f"{', '.join(reproduction.missing_wheels)}: the reporter's own, asked of no index, and the "
+            "bundle comes without",
+            hint=f"get the bundle with its wheels, or put {first} into wheels/ beside its manifest",
+        )
 
 
 def _header(source: bytes, path: str) -> Header:
