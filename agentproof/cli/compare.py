@@ -16,7 +16,7 @@ from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
-    from ..record.conditions import Conditions, with_projects
+    from ..record.conditions import Conditions
     from ..trust.signing import PrivateKey
 
 _SHARED = (
@@ -79,7 +79,7 @@ def conditions_of(
 ) -> Conditions:
     """The shared options as the library takes them."""
     from ..isolation.supervision import Limits
-    from ..record.conditions import Conditions
+    from ..record.conditions import Conditions, with_projects
 
     given = dict(should or {})
     conditions = Conditions(

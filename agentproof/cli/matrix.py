@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .compare import conditions_of, recording_options, signer_of
+from .expecting import expectation_options
 from .group import OutputPath, examples
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Record on this dask.distributed cluster (needs the extra `dask`), such as tcp://scheduler:8786.",
 )
 @recording_options
+@expectation_options
 @click.option(
     "--expect",
     type=click.Choice(["fixed", "holds"]),
@@ -90,6 +92,7 @@ def matrix(
     junit: Path | None,
     as_json: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options`
 ) -> None:
     """Record the reproductions at PATHS on every target and Python, in parallel.
 
@@ -114,6 +117,7 @@ def matrix(
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
         timeout=timeout,
+        should=should,
     )
     with (
         executors.cluster(dask) if dask else executors.processes(jobs) as pool,

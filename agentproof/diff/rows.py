@@ -349,6 +349,8 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
 
 def wheel_places(manifest: Manifest) -> dict[str, str]:
     """Where a comparison keeps the wheels of a recording: their file names by place, the target's first."""
-    own = (package for package in manifest.environment.packages if package.origin is not None)
+    target = manifest.target
+    own = [each for each in manifest.environment.packages if each.origin is not None]
+    held = [(target.sha256, target.wheel), *((each.sha256, each.wheel) for each in own)]
     # Two builds of one version have one file name, so the digest is part of the place.
-    return {f"{WHEELS}{each.sha256}/{each.wheel}": each.wheel for each in (manifest.target, *own)}
+    return {f"{WHEELS}{digest}/{file}": file for digest, file in held}

@@ -345,8 +345,8 @@ def _from_pins(
             f"the lock holds {wanted.name} {own.version}, not {wanted.requirement}",
             hint="leave --sdk out, or give another lock",
         )
-    own = {each.name for each in job.own}
-    pins = [pin for pin in job.pins if (given is None or pin.name != wanted.name) and pin.name not in own]
+    taken = {each.name for each in job.own}
+    pins = [pin for pin in job.pins if (given is None or pin.name != wanted.name) and pin.name not in taken]
     pinned = [_at_hand(pin, job.store) for pin in pins]
     absent = [pin for pin, found in zip(pins, pinned, strict=True) if found is None]
     if absent and job.offline:

@@ -141,9 +141,10 @@ def _told_apart(lines: list[str], number: int) -> int | None:
 
 
 def _parsed(source: str) -> ast.Module:
-    return compile(
+    tree: ast.Module = compile(
         source, "<cell>", "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
     )
+    return tree
 
 
 def _awaits(source: str) -> bool:

@@ -90,6 +90,7 @@ def record_unsigned(
 ) -> Bundle:
     """As `record`, for whoever signs elsewhere."""
     check_given(conditions.variables, reproduction.variables)
+    wheel_store.hold(wheel_store.cache_root())
     conditions = with_projects(conditions, requires=reproduction.requires_python, progress=progress.working)
     reproduction = reproduction.requiring(conditions.requires).expecting(conditions.expectations)
     reproduction = reproduction.holding(conditions.wheels)

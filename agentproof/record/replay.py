@@ -127,6 +127,7 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
     reproduction = reproduction_in(bundle).expecting(conditions.expectations)
     check_wheels(reproduction)
     check_given(conditions.variables, reproduction.variables)
+    wheel_store.hold(wheel_store.cache_root())
     interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
     with temporary.directory("replay") as scratch:
         lock = _lock_again(

@@ -208,7 +208,7 @@ def check_wheels(reproduction: Reproduction) -> None:
         raise CannotDoError(
             f"{', '.join(reproduction.missing_wheels)}: the reporter's own, asked of no index, and the "
             "bundle comes without",
-            hint=f"get the bundle with its wheels, or put {first} into wheels/ beside its manifest",
+            hint=f"get the bundle with its wheels, or `agentproof unpack` it and put {first} into wheels/",
         )
 
 

@@ -15,7 +15,9 @@ from agentproof.record.selection import select
 
 def notebook(*cells: str, language: str = "python") -> bytes:
     """A notebook with these code cells."""
-    made = [{"cell_type": "code", "execution_count": None, "metadata": {}, "source": cell} for cell in cells]
+    made: list[dict[str, object]] = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "source": cell} for cell in cells
+    ]
     metadata = {"kernelspec": {"language": language, "name": language}}
     return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}).encode()
 
