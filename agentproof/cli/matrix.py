@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def matrix(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
