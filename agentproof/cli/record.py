@@ -313,7 +313,10 @@ def record(
     verdict = document.judgement.verdict
     if verdict == "violated" and expect is None and not quiet and not as_json:
         place = written.archive or written.stored or written.kept
-        click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
+        for line in console.wrapped(
+            f"`agentproof report {place}` writes the issue", first="  next: ", rest="    "
+        ):
+            click.echo(line, err=True)
     if not as_json:
         for line in console.render_verdict(document, traces=bundle.traces):
             click.echo(line)

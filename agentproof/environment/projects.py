@@ -80,7 +80,7 @@ def place_of(text: str) -> Path | None:
     Raises:
         UsageError: it names what is not there, another kind of URL, or extras.
     """
-    _, _, url = text.partition("@")
+    url = text if re.match(r"[A-Za-z][\w+.-]*://", text) else text.partition("@")[2]
     if "/" in url or re.match(r"\s*[A-Za-z]+:", url):
         parts = urlsplit(url.strip())
         if parts.scheme != "file":
