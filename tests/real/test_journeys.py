@@ -232,6 +232,7 @@ def test_a_project_of_ones_own_goes_along(shop: Path) -> None:
     assert without.returncode == 1
     assert f"shop, a project of yours in {shop}: --with {shop}" in " ".join(without.stderr.split())
     assert "--with shop" not in without.stdout + without.stderr
+    assert "--with DIR" in " ".join((without.stdout + without.stderr).split())
 
     options = ("--like", ".venv", "--with", ".", "--output", "bug.agentproof.zip")
     done = agentproof("record", "scripts/bug.py", *options, place=shop)
@@ -254,7 +255,7 @@ def test_a_project_of_ones_own_goes_along(shop: Path) -> None:
     assert thin.returncode == 0, thin.stderr
     assert check_bundle(read_bundle(shop / "thin.agentproof.zip"), reader=Reader()).status == "INTACT"
     refused = agentproof("replay", "thin.agentproof.zip", place=shop)
-    assert refused.returncode == 3, refused.stderr
+    assert refused.returncode == 4, refused.stderr
     assert "asked of no index" in " ".join(refused.stderr.split())
 
     # Another wheel under its name is seen.
