@@ -362,6 +362,13 @@ def without_wheel(bundle: Bundle) -> Bundle:
     return Bundle(bundle.manifest, members, bundle.attestations)
 
 
+def without_target_wheel(bundle: Bundle) -> Bundle:
+    """The bundle without its target's wheel, but with those of the reporter's own, which no index has."""
+    own = WHEELS + bundle.document.target.wheel
+    members = {path: data for path, data in bundle.members.items() if path != own}
+    return Bundle(bundle.manifest, members, bundle.attestations)
+
+
 def write_bundle(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
     """Write the bundle to `path`, as a zip where it is named so, else as a directory; whole or not at all.
 

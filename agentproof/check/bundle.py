@@ -325,6 +325,7 @@ class _Check:
             data = self.reader.sources.wheel_bytes(target.sha256)
         if data is not None:
             compare_loaded(manifest.loaded, content.read_target(data, target))
+        content.check_own(manifest, self.bundle)
         return data
 
     def _compare_trees(self, manifest: Manifest, wheel: bytes) -> Iterator[str]:

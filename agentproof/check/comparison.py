@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from ..bundle.digests import sha256
 from ..bundle.store import ATTESTATIONS, MANIFEST, WHEELS, Bundle, bundle_id
-from ..diff.rows import BUNDLES, Attempt, Series, build_rows, wheel_place
+from ..diff.rows import BUNDLES, Attempt, Series, build_rows, wheel_places
 from ..errors import BundleError
 from ..limits import MAX_MANIFEST_BYTES
 from ..models.comparison import Comparison, Row
@@ -127,15 +127,14 @@ def _split(bundle: Bundle) -> dict[Sha256, Bundle]:
             raise BundleError("no_manifest", f"no {MANIFEST}", path=f"{BUNDLES}{name}")
         with at(f"{BUNDLES}{name}/{MANIFEST}"):
             manifest = Manifest.from_bytes(files[MANIFEST])
-        wheel = wheels.get(wheel_place(manifest))
-        named.add(wheel_place(manifest))
+        places = wheel_places(manifest)
+        named |= places.keys()
         members = {
             path: data
             for path, data in files.items()
             if path != MANIFEST and not path.startswith(ATTESTATIONS)
         }
-        if wheel is not None:
-            members[WHEELS + manifest.target.wheel] = wheel
+        members |= {WHEELS + file: wheels[place] for place, file in places.items() if place in wheels}
         attestations = {
             path.removeprefix(ATTESTATIONS): data
             for path, data in files.items()

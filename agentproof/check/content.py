@@ -79,6 +79,20 @@ def _require_requirements(texts: Iterable[str]) -> None:
         require(named, f"reproduction.requires: {text!r} is not a requirement of a name")
 
 
+def check_own(manifest: Manifest, bundle: Bundle) -> None:
+    """The wheels of the reporter's own projects that are there are those that the manifest names."""
+    for package in manifest.environment.packages:
+        data = bundle.wheel(package.wheel) if package.origin is not None else None
+        if data is None:
+            continue
+        if sha256(data) != package.sha256:
+            raise BundleError("other_wheel", f"not the SHA-256 of {package.name}", path=package.wheel)
+        wheel = read_wheel(data, package.wheel)
+        if wheel.name != package.name or not same_version(wheel.version, package.version):
+            text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {package.name} "
+            raise BundleError("other_wheel", text + package.version, path=package.wheel)
+
+
 def read_target(data: bytes, target: Target) -> Wheel:
     """The target wheel, held to its RECORD and to the manifest's name, version and digest."""
     if sha256(data) != target.sha256:

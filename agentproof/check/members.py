@@ -135,7 +135,12 @@ def check_places(manifest: Manifest) -> None:
         require(list(recording.touched) == sorted(set(recording.touched)), "`touched` is not sorted")
         require((recording.repeats == 1) == (recording.agreement == "single"), "`repeats` and `agreement`")
         require(recording.repeats > 0, "a recording without a repeat")
-    needed = {*script.files, PYLOCK, wheel, *(recording.trace for recording in manifest.recordings)}
+    own = [package for package in manifest.environment.packages if package.origin is not None]
+    require(
+        all(package.name != target.name for package in own), "the target is no project of the reporter's own"
+    )
+    kept = {WHEELS + package.wheel: package for package in own}
+    needed = {*script.files, PYLOCK, wheel, *kept, *(recording.trace for recording in manifest.recordings)}
     for path in sorted(needed - files.keys()):
         raise BundleError("missing", f"{path} is not a member", path=MANIFEST)
     for path in sorted(files.keys() - needed):
@@ -146,6 +151,9 @@ def check_places(manifest: Manifest) -> None:
             raise BundleError("other_bytes", "named by another digest than its own", path=path)
     stated = (files[wheel].sha256, files[wheel].size)
     require(stated == (target.sha256, target.size), f"{wheel} and the target are not the same file")
+    for path, package in kept.items():
+        stated = (files[path].sha256, files[path].size)
+        require(stated == (package.sha256, package.size), f"{path} and {package.name} are not the same file")
 
 
 def require(condition: bool, what: str, *, reason: str = "malformed") -> None:

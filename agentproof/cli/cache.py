@@ -89,7 +89,7 @@ def prune(*, max_size: str, unused_for: int | None) -> None:
     )
     more = f", and {_counted(pruned.abandoned, 'leftover')} of killed processes" if pruned.abandoned else ""
     click.echo(f"removed {_counted(len(pruned.items), 'item')}, {_megabytes(pruned.size)}{more}")
-    spared = f" (too much by {_counted(pruned.spared, 'item')}, used within the last hour)"
+    spared = f" (too much by {_counted(pruned.spared, 'item')}: a run goes on, which may use them)"
     click.echo(f"kept {_megabytes(pruned.left)}{spared if pruned.spared else ''}")
 
 

@@ -29,7 +29,7 @@ _SHARED = (
         "--needs",
         "extra",
         multiple=True,
-        metavar="REQUIREMENT",
+        metavar="REQUIREMENT|DIR|FILE.whl",
         help="Install this too, as with `record --with`, such as pytest for tests; repeatable.",
     ),
     click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."),
@@ -79,9 +79,9 @@ def conditions_of(
 ) -> Conditions:
     """The shared options as the library takes them."""
     from ..isolation.supervision import Limits
-    from ..record.conditions import Conditions
+    from ..record.conditions import Conditions, with_projects
 
-    return Conditions(
+    conditions = Conditions(
         python=python,
         as_of=as_of,
         requires=extra,
@@ -92,6 +92,7 @@ def conditions_of(
         variables=variables_of(given),
         expectations=expectations_of(given),
     )
+    return with_projects(conditions)
 
 
 def signer_of(key: Path | None) -> PrivateKey:

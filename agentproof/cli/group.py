@@ -221,14 +221,14 @@ class _Group(Group):
 
 def _tell(error: AgentproofError) -> None:
     """An error for people; what it quotes of a bundle cannot move the terminal's cursor."""
-    from ..render.console import printable
+    from ..render.console import printable, wrapped
 
     place = error.place if isinstance(error, BundleError) else None
     message = error.message if place is None or place in error.message else f"{place}: {error.message}"
-    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
-    click.echo("\n".join(map(printable, message.splitlines())), err=True)
-    if error.hint:
-        click.echo("\n".join(map(printable, f"  next: {error.hint}".splitlines())), err=True)
+    for text, lead, fg in ((message, "error: ", "red"), (error.hint or "", "  next: ", None)):
+        for number, line in enumerate(text.splitlines()):
+            told = wrapped(printable(line), first="" if number else lead, rest="    ", fg=fg)
+            click.echo("\n".join(told), err=True)
 
 
 def examples(*lines: str) -> Callable[[_Command], _Command]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .compare import conditions_of, recording_options, signer_of
+from .expecting import expectation_options
 from .group import OutputPath, examples
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Record on this dask.distributed cluster (needs the extra `dask`), such as tcp://scheduler:8786.",
 )
 @recording_options
+@expectation_options
 @click.option(
     "--expect",
     type=click.Choice(["fixed", "holds"]),

@@ -116,7 +116,10 @@ def _with_wheel(read: Bundle, path: Path) -> Bundle:
             f"{path}: {target.wheel} is neither in it nor in a wheel store",
             hint="--thin packs it without the wheel",
         )
-    return Bundle(read.manifest, {**read.members, WHEELS + target.wheel: data}, read.attestations)
+    own = [each.wheel for each in read.document.environment.packages if each.origin is not None]
+    held = {WHEELS + name: wheel for name in own if (wheel := read.wheel(name)) is not None}
+    members = {**read.members, **held, WHEELS + target.wheel: data}
+    return Bundle(read.manifest, members, read.attestations)
 
 
 def _name_of(bundle: Path) -> str:

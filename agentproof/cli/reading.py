@@ -146,5 +146,11 @@ def the_bundle(path: Path) -> Path:
         raise UsageError(f"{path} is a script, no bundle", hint=f"`agentproof record {path}` makes one of it")
     found = find_bundles(path)
     if len(found) > 1:
+        if (path / "matrix.json").is_file():
+            raise UsageError(
+                f"{path} is a matrix of {len(found)} recordings, and this is about one of them",
+                hint=f"`agentproof report {path} --format summary` tells of all in a table, --format html on "
+                f"a page; one of them is such as {found[0]}",
+            )
         raise UsageError(f"{path} holds {len(found)} bundles; name one", hint=f"such as {found[0]}")
     return found[0]

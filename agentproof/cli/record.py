@@ -106,7 +106,13 @@ if TYPE_CHECKING:
     metavar="DATE|now",
     help="Ignore what was uploaded after this day (UTC). Default: the day after the release.",
 )
-@click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this too; repeatable.")
+@click.option(
+    "--with",
+    "extra",
+    multiple=True,
+    metavar="REQUIREMENT|DIR|FILE.whl",
+    help="Install this too: of the index, or a project of your own, whose wheel goes along. Repeatable.",
+)
 @click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
 @click.option(
     "--lock",
@@ -220,7 +226,7 @@ def record(
     from ..errors import UsageError
     from ..isolation.supervision import Limits
     from ..record import recording
-    from ..record.conditions import Conditions
+    from ..record.conditions import Conditions, with_projects
     from ..record.reproduction import read_reproduction
     from ..record.selection import select
     from ..record.target import check_targets, chosen_target, parse_target
@@ -255,6 +261,9 @@ def record(
         check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:
+        conditions = with_projects(
+            conditions, requires=reproduction.requires_python, progress=progress.working
+        )
         bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)
         compared = None
         if worked is not None or latest:
@@ -304,7 +313,10 @@ def record(
     verdict = document.judgement.verdict
     if verdict == "violated" and expect is None and not quiet and not as_json:
         place = written.archive or written.stored or written.kept
-        click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
+        for line in console.wrapped(
+            f"`agentproof report {place}` writes the issue", first="  next: ", rest="    "
+        ):
+            click.echo(line, err=True)
     if not as_json:
         for line in console.render_verdict(document, traces=bundle.traces):
             click.echo(line)

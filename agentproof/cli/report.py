@@ -105,6 +105,9 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     from ..render.groups import Attachment
     from .reading import read_groups
 
+    if form == "html":
+        # A matrix, a folder of recordings: a page may tell of several.
+        bundles = tuple(found for path in bundles for found in _all_of(path))
     groups = read_groups(bundles, reader=reader)
     if form == "markdown":
         groups = _newest(groups, bundles, quiet=quiet)
@@ -138,6 +141,12 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
         others = [good, *others]
         lead = visible_words(group.row.cells[1], group.row)
     return render_issue(story, attachment=group.recordings[0].file, others=others, lead=lead)
+
+
+def _all_of(path: Path) -> list[Path]:
+    from ..bundle.store import find_bundles
+
+    return find_bundles(path) if path.is_dir() else [path]
 
 
 def _without_failed(group: Group, *, quiet: bool) -> Group:

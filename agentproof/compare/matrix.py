@@ -33,7 +33,7 @@ from ..bundle.store import (
     bundle_id,
     from_zip_bytes,
     read_bundle,
-    without_wheel,
+    without_target_wheel,
     zip_bytes,
 )
 from ..check.bundle import Reader, check_bundle
@@ -128,7 +128,7 @@ def run_job(job: Job) -> JobResult:
                 job.reproduction, target, job.conditions, progress=Silent(), results=default_results()
             )
         check_sound(bundle)
-        recording = zip_bytes(without_wheel(bundle))
+        recording = zip_bytes(without_target_wheel(bundle))
     except AgentproofError as error:
         seconds = time.monotonic() - started
         return JobResult(None, error.message, seconds, _processor_time() - used, hint=error.hint)

@@ -19,6 +19,7 @@ from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
 from ..models.manifest import Judgement
+from ..record import notebook
 from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
 from ..record.selection import Selection, is_test, select
 from ..system.files import shown
@@ -71,7 +72,7 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
         return [Subject(_tests_name(tests.tests), tests, place=tests.script)]
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
-    if path.is_file() and path.suffix == ".py":
+    if path.is_file() and path.suffix in (".py", notebook.SUFFIX):
         return [_script_subject(path, arguments)]
     scripts: list[Path] = []
     if path.is_dir() and not (path / MANIFEST).exists():

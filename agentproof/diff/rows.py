@@ -318,9 +318,10 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
                 members[inside + path] = data
         for name, data in bundle.attestations.items():
             members[f"{inside}{ATTESTATIONS}{name}"] = data
-        wheel = bundle.wheel(manifest.target.wheel)
-        if wheel is not None:
-            wheels[wheel_place(manifest)] = wheel
+        for place, name in wheel_places(manifest).items():
+            wheel = bundle.wheel(name)
+            if wheel is not None:
+                wheels[place] = wheel
     comparison = Comparison(
         format="agentproof/comparison",
         version=0,
@@ -346,7 +347,10 @@ def pack(series: Sequence[Series], key: signing.PrivateKey) -> tuple[Comparison,
     return comparison, Bundle(raw, members | attached, attestation)
 
 
-def wheel_place(manifest: Manifest) -> str:
-    """Where a comparison keeps a target wheel."""
+def wheel_places(manifest: Manifest) -> dict[str, str]:
+    """Where a comparison keeps the wheels of a recording: their file names by place, the target's first."""
+    target = manifest.target
+    own = [each for each in manifest.environment.packages if each.origin is not None]
+    held = [(target.sha256, target.wheel), *((each.sha256, each.wheel) for each in own)]
     # Two builds of one version have one file name, so the digest is part of the place.
-    return f"{WHEELS}{manifest.target.sha256}/{manifest.target.wheel}"
+    return {f"{WHEELS}{digest}/{file}": file for digest, file in held}

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from ..system import temporary
 from . import lock_cache, uv
-from .wheel_store import OWN_CACHES, WheelStore
+from .wheel_store import OWN_CACHES, WheelStore, alone
 
 Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "refused", "uv"]
 
@@ -78,7 +78,14 @@ def prune(
     now: float | None = None,
 ) -> PruneResult:
     """Remove leftovers, what was not used for `unused_for` seconds, and then the least recently used
-    until the rest fits into `max_bytes`."""
+    until the rest fits into `max_bytes`. What was used within the last hour stays while a run goes on."""
+    with alone(store.cache) as is_alone:
+        return _pruned(store, max_bytes, unused_for, now=now, grace=0 if is_alone else _GRACE)
+
+
+def _pruned(
+    store: WheelStore, max_bytes: int, unused_for: float | None, *, now: float | None, grace: float
+) -> PruneResult:
     moment = now if now is not None else time.time()
     abandoned = temporary.sweep(store.cache / name for name in OWN_CACHES) + uv.sweep_cache(store.cache)
     items = list_cache(store)
@@ -90,7 +97,7 @@ def prune(
         too_old = unused_for is not None and age > unused_for
         if not (too_old or total > max_bytes):
             continue
-        if age < _GRACE:
+        if grace and age < grace:
             spared += 1
         elif _remove(item, store):
             removed.append(item)

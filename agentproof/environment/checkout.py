@@ -136,7 +136,15 @@ def built(
             tree = replace(tree, identity={path: tree.identity(path) for path in tree.paths}.get)
         else:
             tree = git_tree(directory.name, git.export(directory, commit, source))
-        wheel = _build(source, base / "dist", commit, interpreter, store.cache, offline=offline)
+        wheel = build_wheel(
+            source,
+            base / "dist",
+            what=f"commit {commit.id[:10]}",
+            epoch=commit.time,
+            interpreter=interpreter,
+            cache=store.cache,
+            offline=offline,
+        )
         _check_to_tree(wheel, tree)
         if not dirty:
             _keep(kept, wheel)
@@ -162,9 +170,23 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _build(
-    source: Path, out: Path, commit: Commit, interpreter: Interpreter, cache: Path, *, offline: bool
+def build_wheel(
+    source: Path,
+    out: Path,
+    *,
+    what: str,
+    epoch: int,
+    interpreter: Interpreter,
+    cache: Path,
+    offline: bool,
 ) -> Path:
+    """Build the wheel of the project in `source`, which its backend may write into.
+
+    `what` names it in errors.
+
+    Raises:
+        CannotDoError: it cannot be built.
+    """
     settings = index.index_settings()
     done = uv.run_uv(
         [
@@ -172,7 +194,7 @@ def _build(
             *(["--offline"] if offline else []),
             *("--python", str(interpreter.path), str(source)),
         ],
-        environment={**settings.environment, "SOURCE_DATE_EPOCH": str(commit.time)},
+        environment={**settings.environment, "SOURCE_DATE_EPOCH": str(epoch)},
         cache=cache,
         seconds=_BUILD_SECONDS,
     )
@@ -182,7 +204,7 @@ def _build(
         if len(said) > 600:
             said = f"… {said[-600:].partition(' ')[2]}"
         raise CannotDoError(
-            f"commit {commit.id[:10]} cannot be built: {said or f'{len(wheels)} wheels came out'}",
+            f"{what} cannot be built: {said or f'{len(wheels)} wheels came out'}",
             hint="run once without --offline, for what the build needs"
             if offline and "network" in said
             else "try `uv build --wheel` there",

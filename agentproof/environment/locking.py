@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ..bundle.wheel import split_name
+from ..bundle.wheel import read_wheel, split_name
 from ..errors import BundleError, CannotDoError, UsageError
 from ..models.manifest import Environment, Origin, Package, Python, Target
 from . import index, lock_cache
@@ -27,9 +27,10 @@ from . import target as _target
 from .dates import NOW, parse_day, today
 from .interpreters import Interpreter
 from .lock_cache import Key, Record
+from .projects import OwnWheel
 from .resolver import ResolvedWheel
 from .target import LockRequest
-from .wheel_store import WheelStore
+from .wheel_store import Provenance, WheelStore
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class _Job:
     """One call of `lock`."""
 
     wanted: LockRequest
+    own: tuple[OwnWheel, ...]
     sha256: str | None
     interpreter: Interpreter
     day: date | None
@@ -86,6 +88,7 @@ def lock(
     origin: Origin | None = None,
     sha256: str | None = None,
     extra: Sequence[str] = (),
+    own: Sequence[OwnWheel] = (),
     interpreter: Interpreter,
     as_of: str | None = None,
     lock_file: Path | None = None,
@@ -99,7 +102,8 @@ def lock(
     With both, the wheel must be of the project (and version) that `requirement` names; its extras
     count. Requirements in `extra` on the target's own project are left out, their extras kept.
     `origin` says where a given wheel came from, when not just from a file. `lock_file` is the whole
-    environment; `like` pins the versions that another environment uses, and lets the rest be resolved.
+    environment; `own` are wheels that no index is asked for. `like` pins the versions that another
+    environment uses, and lets the rest be resolved.
 
         lock(requirement="openai-agents==0.20.0", interpreter=find("3.12"), store=default_store())
 
@@ -122,11 +126,20 @@ def lock(
             f"--lock is the whole environment, but {', '.join(wanted.others)} is asked for too",
             hint="put it into the lock, or use --like instead",
         )
+    for each in own:
+        if each.name == wanted.name:
+            raise UsageError(
+                f"{each.filename} is a wheel of {each.name}, which is what is recorded",
+                hint="name it with --wheel FILE or --source DIR",
+            )
+        _target.check_fits(read_wheel(each.data, each.filename), interpreter)
+        store.add(each.data, name=each.filename, provenance=Provenance(origin="file"))
     listing = _pins.read_listing(like) if like is not None else ()
     if listing and not wanted.requirement.specifier and as_of is None and wanted.given is None:
         _target.check_listed(wanted, set(_listed(listing)), str(like))
     job = _Job(
         wanted=wanted,
+        own=tuple(own),
         sha256=sha256,
         interpreter=interpreter,
         day=parse_day(as_of),
@@ -149,7 +162,7 @@ def _key(job: _Job) -> Key:
     return Key(
         requirement=str(job.wanted.requirement),
         wheel=job.wanted.given.sha256 if job.wanted.given else None,
-        extra=job.wanted.others,
+        extra=(*job.wanted.others, *(f"{each.name} sha256:{each.sha256}" for each in job.own)),
         pins=lock_cache.digest([*pins, *job.listing]) if pins or job.listing else None,
         as_of=job.day.isoformat() if job.day else None,
         python=job.interpreter.version,
@@ -232,12 +245,13 @@ def _resolved(
 ) -> tuple[tuple[ResolvedWheel, ...], ResolvedWheel | None, date | None]:
     """What uv makes of the requirements: (the packages, the target among them, the day)."""
     wanted, given = job.wanted, job.wanted.given
+    own = {each.name for each in job.own}
     job.progress(f"resolving {wanted.title}")
     constraints = [
         text
         for text, name in zip(job.listing, _listed(job.listing), strict=True)
         # The target itself may be another version than the one in use there.
-        if not (wanted.exact or job.now) or name != wanted.name
+        if (not (wanted.exact or job.now) or name != wanted.name) and name not in own
     ]
     if given is None:
         # An exact version is looked up whatever the day, so that a wrong day gets its own error.
@@ -262,10 +276,10 @@ def _resolved(
     if not job.listing:
         day = job.day if job.day is not None else _default_day(job, uploaded)
     pinned = resolver.resolve(
-        [asked, *wanted.others],
+        [asked, *(text for text in wanted.others if _name(text) not in own), *_requested(job)],
         until=None if job.now else day,
         constraints=constraints,
-        leave_out=wanted.name if given else None,
+        leave_out=own | ({wanted.name} if given else set()),
     )
     if _loose(job, (item.name for item in pinned)):
         day = today()
@@ -276,6 +290,19 @@ def _resolved(
     return pinned, target, day
 
 
+def _requested(job: _Job) -> Iterator[str]:
+    """The wheels that are given, as requirements on files of the store."""
+    for each in job.own:
+        stored = job.store.get(each.sha256)
+        if stored is None:
+            raise CannotDoError(f"{each.filename} has just left the wheel store", hint="run again")
+        yield f"{each.name} @ {stored.as_uri()}"
+
+
+def _name(text: str) -> str:
+    return canonicalize_name(_target.parse_requirement(text).name)
+
+
 def _loose(job: _Job, names: Iterable[str]) -> tuple[str, ...]:
     """The packages that the listing does not pin, if there is one."""
     return tuple(sorted({*names} - {*_listed(job.listing), job.wanted.name})) if job.listing else ()
@@ -283,7 +310,7 @@ def _loose(job: _Job, names: Iterable[str]) -> tuple[str, ...]:
 
 def _listed(constraints: Sequence[str]) -> Iterator[str]:
     for text in constraints:
-        yield canonicalize_name(_target.parse_requirement(text).name)
+        yield _name(text)
 
 
 def _default_day(job: _Job, uploaded: date | None) -> date:
@@ -318,7 +345,8 @@ def _from_pins(
             f"the lock holds {wanted.name} {own.version}, not {wanted.requirement}",
             hint="leave --sdk out, or give another lock",
         )
-    pins = [pin for pin in job.pins if given is None or pin.name != wanted.name]
+    taken = {each.name for each in job.own}
+    pins = [pin for pin in job.pins if (given is None or pin.name != wanted.name) and pin.name not in taken]
     pinned = [_at_hand(pin, job.store) for pin in pins]
     absent = [pin for pin, found in zip(pins, pinned, strict=True) if found is None]
     if absent and job.offline:
@@ -401,6 +429,7 @@ def _assembled(
                 size=stored.stat().st_size,
             )
         )
+    packages += [each.package() for each in job.own]
     given = job.wanted.given
     if given is not None:
         own = Package(

@@ -13,6 +13,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -197,18 +198,48 @@ def _toml(path: Path) -> dict[str, Any]:  # Any: another tool's document
 
 
 _LISTER: Final = """
-import importlib.metadata, json, sys
+PACKAGES, PROJECT = ("site-packages", "dist-packages"), ("pyproject.toml", "setup.py")
+import importlib.metadata, json, os, sys, urllib.parse, urllib.request
 found = {}
 for one in importlib.metadata.distributions():
     if one.name not in found:
         direct = json.loads(one.read_text("direct_url.json") or "{}")
-        found[one.name] = [one.version, "dir_info" in direct or "vcs_info" in direct]
+        unreleased = "dir_info" in direct or "vcs_info" in direct
+        place = ""
+        if "dir_info" in direct:
+            place = urllib.request.url2pathname(urllib.parse.urlsplit(direct["url"]).path)
+        elif not direct and os.path.basename(os.path.realpath(one.locate_file(""))) not in PACKAGES:
+            # From before PEP 610: a .pth file leads to where the project's own metadata lie.
+            place = os.path.realpath(one.locate_file(""))
+            while len(place) > 1 and not any(os.path.isfile(os.path.join(place, each)) for each in PROJECT):
+                place = os.path.dirname(place)
+            place = place if len(place) > 1 else ""
+        found[one.name] = [one.version, unreleased or bool(place), place]
 json.dump(found, sys.stdout)
 """
 """Runs under the environment's own interpreter: standard library only."""
 
 
+def own_projects(like: str) -> dict[str, str]:
+    """The projects that an environment uses from their directories (`pip install -e`): the place by name."""
+    path = Path(like)
+    if path.suffix in (".txt", ".in", ".lock", ".toml"):
+        return {}
+    inner = (path / "bin" / "python", path / "Scripts" / "python.exe")
+    python = next((each for each in inner if each.is_file()), Path(shutil.which(path) or path))
+    found = _asked(python.absolute())
+    return {canonicalize_name(name): place for name, (_, _, place) in sorted(found.items()) if place}
+
+
 def _installed(python: Path) -> Iterator[str]:
+    for name, (version, unreleased, _) in _asked(python.absolute()).items():
+        if not unreleased:  # PEP 610: from a directory or repository, so no index has that version
+            yield f"{canonicalize_name(name)}=={version}"
+
+
+@cache
+def _asked(python: Path) -> dict[str, tuple[str, bool, str]]:
+    """What is installed, by name: the version, whether no index has it, and its directory or nothing."""
     try:
         done = subprocess.run(
             # -I: nothing of the working directory or PYTHONPATH counts as installed.
@@ -218,7 +249,7 @@ def _installed(python: Path) -> Iterator[str]:
             timeout=_SECONDS,
             stdin=subprocess.DEVNULL,
         )
-        found = json.loads(done.stdout)
+        found: dict[str, tuple[str, bool, str]] = json.loads(done.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotDoError(f"--like {python}: cannot be run: {error}", hint=_LIKE_WHAT) from error
     except json.JSONDecodeError as error:
@@ -232,9 +263,7 @@ def _installed(python: Path) -> Iterator[str]:
             f"--like {python}: it does not list what is installed{f': {said[-1][:200]}' if said else ''}",
             hint=_LIKE_WHAT,
         ) from error
-    for name, (version, unreleased) in found.items():
-        if not unreleased:  # PEP 610: from a directory or repository, so no index has that version
-            yield f"{canonicalize_name(name)}=={version}"
+    return found
 
 
 def _requirement_lines(path: Path, option: str, *, depth: int) -> Iterator[tuple[Requirement, list[str]]]:

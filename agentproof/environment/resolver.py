@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -89,7 +89,7 @@ class Resolver:
         *,
         until: date | None,
         constraints: Sequence[str] = (),
-        leave_out: str | None = None,
+        leave_out: Collection[str] = (),
     ) -> tuple[ResolvedWheel, ...]:
         """One wheel for everything that the requirements need, as of the end of the day `until`."""
         done = self._compile(requirements, _until(until), constraints=constraints)
@@ -137,7 +137,7 @@ class Resolver:
         self,
         text: str,
         *,
-        leave_out: str | None = None,
+        leave_out: Collection[str] = (),
         allowed: Mapping[str, frozenset[str]] | None = None,
     ) -> tuple[ResolvedWheel, ...]:
         try:
@@ -147,7 +147,7 @@ class Resolver:
         pins = [
             self._pin(package, allowed)
             for package in packages
-            if canonicalize_name(package["name"]) != leave_out
+            if canonicalize_name(package["name"]) not in leave_out
         ]
         return tuple(sorted(pins, key=lambda pin: pin.name))
 

@@ -125,7 +125,7 @@ def understand(
         given = _given(wheel, parsed, store, origin or Origin(kind="file"))
         if sha256 is not None and given.sha256 != sha256:
             raise wrong_digest(given.file.filename, given.sha256, sha256)
-        _check_fits(given.file, interpreter)
+        check_fits(given.file, interpreter)
     if parsed is None:
         if given is None:
             raise UsageError("no target", hint="name one with --sdk NAME==VERSION or --wheel FILE")
@@ -228,7 +228,13 @@ def _given(path: Path, wanted: Requirement | None, store: WheelStore, origin: Or
     )
 
 
-def _check_fits(file: Wheel, interpreter: Interpreter) -> None:
+def check_fits(file: Wheel, interpreter: Interpreter) -> None:
+    """Refuse a wheel that is for another Python, or another platform.
+
+    Raises:
+        UsageError: it does not say what it is for.
+        CannotDoError: it does not fit.
+    """
     try:
         needs = SpecifierSet(file.requires_python or "")
     except InvalidSpecifier as error:

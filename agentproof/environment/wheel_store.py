@@ -18,16 +18,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import BinaryIO, Final, Literal
 
 from ..errors import CannotDoError, FormatError
 from ..models.wire import Text, Wire
 from ..system import temporary
 from ..trust import seal as _seal
 
+try:
+    import fcntl
+except ImportError:  # Windows: what was used in the last hour is spared
+    fcntl = None  # type: ignore[assignment]
+
 OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings", "refused")
 """Directories below the cache's root that agentproof itself writes to; `uv` beside them is uv's."""
 
+IN_USE: Final = "in-use"
+"""A file in the cache's root that every run holds a shared lock of."""
 _PROVENANCE: Final = "provenance"
 _CHUNK: Final = 2**20
 _ATTEMPTS: Final = 20
@@ -46,6 +53,37 @@ def cache_root() -> Path:
 def default_store() -> "WheelStore":
     """The user's wheel store."""
     return WheelStore(cache_root())
+
+
+_HELD: dict[Path, BinaryIO] = {}
+
+
+def hold(cache: Path) -> None:
+    """Tell `cache prune` of other processes that a run goes on, until this process ends."""
+    if fcntl is None or cache in _HELD:
+        return
+    with contextlib.suppress(OSError):  # a read-only cache is not pruned
+        cache.mkdir(parents=True, exist_ok=True)
+        _HELD[cache] = (cache / IN_USE).open("ab")
+        fcntl.flock(_HELD[cache], fcntl.LOCK_SH)
+
+
+@contextmanager
+def alone(cache: Path) -> Iterator[bool]:
+    """Whether no run goes on; one that begins waits for the end of the block."""
+    if fcntl is None:
+        yield False
+        return
+    try:
+        with (cache / IN_USE).open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+    except OSError:
+        yield False
 
 
 class Provenance(Wire):

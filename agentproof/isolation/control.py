@@ -129,12 +129,18 @@ def read_reproduction_files(
 
 
 def read_imported_files(
-    source: Path, entry: str, *, tests: Sequence[str] = (), added: Sequence[Path] = ()
+    source: Path,
+    entry: str,
+    *,
+    tests: Sequence[str] = (),
+    added: Sequence[Path] = (),
+    text: bytes | None = None,
 ) -> dict[str, bytes]:
     """The script (or the files of its tests), the modules beside it that it imports, and what is in `added`.
 
     Tests bring pytest's own files along: its configuration at the top, and each `conftest.py` on the way.
-    A folder in `added` is read as by `read_reproduction_files`.
+    A folder in `added` is read as by `read_reproduction_files`. `text` is what is run of an entry that is no
+    Python file itself (a notebook).
 
     Raises:
         UsageError: there is no such file, or one of `added` lies elsewhere.
@@ -148,7 +154,8 @@ def read_imported_files(
         above = {str(each) for folder in folders for each in (folder, *PurePosixPath(folder).parents)}
         own = [*_PYTEST_FILES, *(str(PurePosixPath(folder, "conftest.py")) for folder in sorted(above))]
         found |= {name: root / name for name in own if (root / name).is_file()}
-    found |= dict(imported_files(root, list(found), search=("", *sorted(folders - {"."}))))
+    texts = {entry: text} if text is not None else None
+    found |= dict(imported_files(root, list(found), search=("", *sorted(folders - {"."})), texts=texts))
     for path in added:
         found |= dict(_added(root, path))
     files: dict[str, bytes] = {}

@@ -9,7 +9,7 @@
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -20,16 +20,25 @@ _MOST_READ: Final = 4 * 2**20
 
 
 def imported_files(
-    root: Path, entries: Iterable[str], *, search: Sequence[str] = ("",)
+    root: Path,
+    entries: Iterable[str],
+    *,
+    search: Sequence[str] = ("",),
+    texts: Mapping[str, bytes] | None = None,
 ) -> Iterator[tuple[str, Path]]:
-    """Every file of a module that `entries` import, by its path below `root`; `search`: folders below it."""
+    """Every file of a module that `entries` import, by its path below `root`; `search`: folders below it.
+
+    `texts` are those of entries that are run in another form than they lie on disk (notebooks).
+    """
     top = Path(os.path.realpath(root))
     queue = list(entries)
     seen = set(queue)
     left = _MOST_READ
     while queue and left > 0:
         name = queue.pop(0)
-        source = _source(top / name, limit=left)
+        source = (texts or {}).get(name)
+        if source is None:
+            source = _source(top / name, limit=left)
         left -= len(source)
         for module, folders in _modules(source, PurePosixPath(name).parent, search):
             for found, path in _files_of(top, module, folders):

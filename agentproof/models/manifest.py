@@ -42,8 +42,11 @@ class Package(Wire):
     wheel: WheelName
     sha256: Sha256
     size: Count
+    origin: Literal["local"] | None = None
+    """`local`: the reporter's own project, asked of no index; its wheel is a member. Absent else."""
 
 
+LOCAL: Final = "local"
 LATEST: Final = "latest"
 """The newest release of the day on which it was asked for."""
 

@@ -157,6 +157,31 @@ class _Item(pytest.Item):
         return self.path, None, f"{self.name} on {self.target}"
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Why nothing was run, where the paths hold no bundle."""
+    if config.getoption("--agentproof-target") is None or _SEEN in config.stash:
+        return
+    places = [Path(config.invocation_params.dir, each.partition("::")[0]) for each in config.args]
+    scripts = sorted(
+        script
+        for place in places
+        for script in (place.rglob("reproduction.py") if place.is_dir() else [place])
+        if script.suffix == ".py" and script.is_file()
+    )
+    terminalreporter.write_line(
+        f"agentproof: no bundle in {', '.join(config.args)}, so nothing to record again"
+    )
+    if scripts:
+        terminalreporter.write_line(
+            f"next: `agentproof record {os.path.relpath(scripts[0])}` makes a bundle of a script, or "
+            f"`agentproof compare {os.path.relpath(scripts[0])} --with TARGET` records it without"
+        )
+    else:
+        terminalreporter.write_line(
+            "next: name a directory with *.agentproof.zip, or `agentproof record SCRIPT`"
+        )
+
+
 # Failures
 
 

@@ -86,6 +86,7 @@ def assemble(
     members: dict[str, bytes] = {path: reproduction.files[path] for path in recorded.files}
     members["pylock.toml"] = pylock.render(environment)
     members[f"wheels/{lock.target.wheel}"] = wheel
+    members |= {f"wheels/{own.filename}": own.data for own in reproduction.wheels}
     for mode, each in canonical.items():
         members[f"traces/{mode}.json"] = each.canonical.trace.to_bytes()
     for digest, content in states.items():

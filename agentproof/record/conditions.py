@@ -1,8 +1,13 @@
 """How a reproduction is recorded, whatever it is and whatever it runs on."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
+
+from ..environment import interpreters, wheel_store
+from ..environment.projects import OwnWheel, own_wheels
 from ..isolation.supervision import Limits
 from ..models.expectations import NOTHING, Expectations
 from .variables import Variables
@@ -22,6 +27,8 @@ class Conditions:
     """Where to take the versions from: an interpreter, a `uv.lock`, `pylock.toml` or requirements file."""
     requires: tuple[str, ...] = ()
     """Requirements beyond those of the reproductions."""
+    wheels: tuple[OwnWheel, ...] = ()
+    """Wheels of the reporter's own projects, beside those of the reproductions."""
     offline: bool = False
     require_isolation: str | None = None
     allow_sdk_changes: bool = False
@@ -38,3 +45,26 @@ class Conditions:
     side_by_side: bool = True
     """Whether repeats run at the same time; not where recordings fill the processors. What is recorded does
     not depend on it, nor is it kept under it."""
+
+
+def with_projects(
+    conditions: Conditions,
+    *,
+    requires: SpecifierSet | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Conditions:
+    """The same with the reporter's own projects among `requires` as wheels; directories are built.
+
+    `requires` is the Python that the reproduction asks for.
+
+    Raises:
+        UsageError, CannotDoError: as `own_wheels`.
+    """
+    remaining, wheels = own_wheels(
+        conditions.requires,
+        interpreter=lambda: interpreters.find(conditions.python, requires=requires),
+        cache=wheel_store.default_store().cache,
+        offline=conditions.offline,
+        progress=progress,
+    )
+    return replace(conditions, requires=remaining, wheels=(*conditions.wheels, *wheels))

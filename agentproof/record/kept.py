@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..bundle.digests import sha256
-from ..bundle.store import Bundle, from_zip_bytes, without_wheel, zip_bytes
+from ..bundle.store import Bundle, from_zip_bytes, without_target_wheel, zip_bytes
 from ..environment import wheel_store
 from ..environment.locking import Lock
 from ..errors import BundleError
@@ -64,7 +64,9 @@ class ResultStore:
         Raises:
             CannotDoError: the cache cannot be written.
         """
-        sealed = seal(zip_bytes(replace(without_wheel(bundle), attestations={})), what=f"recording {key}")
+        sealed = seal(
+            zip_bytes(replace(without_target_wheel(bundle), attestations={})), what=f"recording {key}"
+        )
         if sealed is not None:
             write_atomic(self.root / key, sealed)
 

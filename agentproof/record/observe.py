@@ -21,7 +21,7 @@ from ..isolation import levels, runner
 from ..models.manifest import Isolation, Manifest
 from ..models.wire import first_problem
 from ..sdk import KNOWN
-from . import test_results
+from . import notebook, test_results
 from .assemble import AGREEMENTS, assemble
 from .beside import tell_files
 from .conditions import Conditions
@@ -45,7 +45,11 @@ def observe(
     """
     check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
     varied: list[tuple[str, str]] = []
-    if reproduction.entry.rpartition("/")[2] not in ("", reproduction.script.name):
+    if reproduction.script.suffix == notebook.SUFFIX:
+        progress.done("named", f"{reproduction.entry} in the bundle: the notebook's cells, as a script")
+        if reproduction.left_out:
+            progress.done("left out", f"{'; '.join(reproduction.left_out)} (--with REQUIREMENT installs)")
+    elif reproduction.entry.rpartition("/")[2] not in ("", reproduction.script.name):
         progress.done("named", f"{reproduction.entry} in the bundle, whose names are ASCII")
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)

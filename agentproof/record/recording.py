@@ -22,7 +22,7 @@ from ..bundle.store import (
     write_bundle,
     zip_bytes,
 )
-from ..environment import dates, interpreters, locking, wheel_store
+from ..environment import dates, interpreters, locking, pins, projects, wheel_store
 from ..environment.target import check_options, read_given
 from ..errors import CannotDoError, UsageError
 from ..limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
@@ -33,14 +33,14 @@ from ..system.files import read_bounded, write_atomic
 from ..trust import signing
 from . import secrets
 from .beside import tell_members
-from .conditions import Conditions
+from .conditions import Conditions, with_projects
 from .final_check import check_sound
 from .kept import ResultStore, result_key
 from .names import check_texts
 from .observe import observe, refuse_secrets
 from .output import beside, check_writable, place_for, store_above
 from .progress import Progress
-from .reproduction import Reproduction
+from .reproduction import Reproduction, check_wheels
 from .target import Target, built
 from .variables import check_given, check_unwritten
 
@@ -90,7 +90,10 @@ def record_unsigned(
 ) -> Bundle:
     """As `record`, for whoever signs elsewhere."""
     check_given(conditions.variables, reproduction.variables)
+    wheel_store.hold(wheel_store.cache_root())
+    conditions = with_projects(conditions, requires=reproduction.requires_python, progress=progress.working)
     reproduction = reproduction.requiring(conditions.requires).expecting(conditions.expectations)
+    reproduction = reproduction.holding(conditions.wheels)
     lock = locked(reproduction, target, conditions, progress)
     wheels = wheel_store.default_store()
     if results is None:
@@ -176,12 +179,14 @@ def check_request(
     check_options(as_of=conditions.as_of, lock_file=conditions.lock_file, like=conditions.like)
     check_texts("--with", conditions.requires)
     for text in conditions.requires:
-        _check_other(text)
+        if projects.place_of(text) is None:
+            _check_other(text)
     reproduction.expecting(conditions.expectations)
     check_given(conditions.variables, reproduction.variables)
     check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
     if target is None or target.checkout is None:
-        _requirements(reproduction, target, conditions)
+        listed = tuple(text for text in conditions.requires if projects.place_of(text) is None)
+        _requirements(reproduction, target, replace(conditions, requires=listed))
     if target is not None and target.wheel is not None:
         _refuse_other_project(target.wheel, target.origin)
         size = target.wheel.stat().st_size
@@ -218,6 +223,7 @@ def locked(
         with built(target, conditions, progress) as made:
             return locked(reproduction, made, conditions, progress)
     requirement, others = _requirements(reproduction, target, conditions)
+    check_wheels(reproduction)
     wheel, origin = (target.wheel, target.origin) if target is not None else (None, None)
     if wheel is not None:
         _refuse_other_project(wheel, origin)
@@ -228,6 +234,7 @@ def locked(
         wheel=wheel,
         sha256=target.sha256 if target is not None else None,
         extra=others,
+        own=reproduction.wheels,
         interpreter=interpreter,
         origin=origin,
         # The newest release is that of now, whatever day its neighbours are locked as of.
@@ -239,6 +246,10 @@ def locked(
         progress=progress.working,
     )
     _check_pytest(reproduction, lock)
+    for own in reproduction.wheels:
+        progress.done(
+            "project", f"{own.name} {own.version}, wheel {short(own.sha256)}, goes along in the bundle"
+        )
     if target is not None and target.text == LATEST and lock.target.origin.kind == "index":
         lock = replace(lock, target=_as_newest(lock.target))
     target_line = f"{lock.target.name} {name_of_build(lock.target)}, wheel {short(lock.target.sha256)}"
@@ -248,6 +259,13 @@ def locked(
     there = f", as in {given}" if given else ""
     wheels = f"{len(lock.packages)} wheel{'' if len(lock.packages) == 1 else 's'}"
     progress.done("locked", f"{wheels} by SHA-256 for CPython {lock.python.version}{there or day}")
+    if conditions.like is not None:
+        held = {own.name for own in reproduction.wheels} | {lock.target.name}
+        for name, place in pins.own_projects(conditions.like).items():
+            if name not in held:
+                progress.done(
+                    "left out", f"{name}, a project of yours in {place}: --with {place} takes it along"
+                )
     if lock.loose:
         progress.done("", f"not in {conditions.like}, so the newest was taken: {', '.join(lock.loose)}")
     return lock

@@ -50,7 +50,7 @@ from .conditions import Conditions
 from .final_check import check_sound
 from .observe import observe
 from .progress import Progress
-from .reproduction import reproduction_in
+from .reproduction import check_wheels, reproduction_in
 from .variables import check_given
 
 
@@ -125,7 +125,9 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
     reproduction = reproduction_in(bundle).expecting(conditions.expectations)
+    check_wheels(reproduction)
     check_given(conditions.variables, reproduction.variables)
+    wheel_store.hold(wheel_store.cache_root())
     interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
     with temporary.directory("replay") as scratch:
         lock = _lock_again(
@@ -206,7 +208,8 @@ def _with_wheel(bundle: Bundle) -> Bundle:
     wheel = bundle.wheel(target.wheel)
     if wheel is None:
         return bundle
-    return replace(bundle, members={**bundle.members, WHEELS + target.wheel: wheel})
+    held = {own.filename: own.data for own in reproduction_in(bundle).wheels} | {target.wheel: wheel}
+    return replace(bundle, members={**bundle.members, **{WHEELS + name: data for name, data in held.items()}})
 
 
 def _interpreter(recorded: Manifest, request: str | None, requires: SpecifierSet) -> interpreters.Interpreter:
@@ -239,10 +242,13 @@ def _lock_again(
         given = _write_wheel(attached, recorded, scratch / "attached")
     elif not is_release:
         given = store.get(target.sha256)
-    fits = _fits(recorded, interpreter)
+    fits, own = _fits(recorded, interpreter), reproduction_in(bundle).wheels
 
     def locked(wheel: Path | None) -> locking.Lock:
-        pins = [f"{each.name}=={each.version}" for each in recorded.environment.packages]
+        names = {target.name, *(each.name for each in own)}
+        pins = [
+            f"{each.name}=={each.version}" for each in recorded.environment.packages if each.name not in names
+        ]
         lock_file = scratch / "pylock.toml"
         if fits:
             lock_file.write_bytes(bundle.members[pylock.PYLOCK])
@@ -251,7 +257,8 @@ def _lock_again(
             wheel=wheel,
             origin=target.origin if wheel is not None else None,
             sha256=target.sha256,
-            extra=() if fits else [pin for pin in pins if not pin.startswith(f"{target.name}==")],
+            extra=() if fits else pins,
+            own=own,
             interpreter=interpreter,
             lock_file=lock_file if fits else None,
             as_of=None if fits else recorded.environment.as_of or dates.NOW,

@@ -12,11 +12,14 @@ from typing import Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..bundle.store import Bundle
-from ..errors import UsageError
+from ..bundle.wheel import split_name
+from ..environment.projects import OwnWheel, read_own
+from ..errors import CannotDoError, UsageError
 from ..isolation.control import read_imported_files, read_reproduction_files
 from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
+from . import notebook
 from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
 from .output import store_above
 from .selection import Selection, is_in_project
@@ -38,6 +41,10 @@ class Reproduction:
     """pytest node ids; then these are run instead of the entry."""
     requires: tuple[str, ...] = ()
     """Requirements beyond the header's."""
+    wheels: tuple[OwnWheel, ...] = ()
+    """Wheels of the reporter's own projects, one a project."""
+    missing_wheels: tuple[str, ...] = ()
+    """Names of those that a bundle comes without."""
     expectations: Expectations = NOTHING
     """What should have happened: the header's, and what a bundle was recorded with."""
     variables: tuple[str, ...] = ()
@@ -52,6 +59,8 @@ class Reproduction:
     """What lies beside it was left out, but for what it imports and what was added by hand."""
     directory: Path | None = None
     """The directory that is the reproduction, where it is not just the script's own."""
+    left_out: tuple[str, ...] = ()
+    """Lines of a notebook for IPython alone that became comments."""
 
     @property
     def name(self) -> str:
@@ -75,6 +84,13 @@ class Reproduction:
         """The same with these requirements too."""
         return replace(self, requires=tuple(dict.fromkeys((*self.requires, *requires))))
 
+    def holding(self, wheels: tuple[OwnWheel, ...]) -> "Reproduction":
+        """The same with these wheels too, each in the place of one of its project."""
+        names = {wheel.name for wheel in wheels}
+        kept = (wheel for wheel in self.wheels if wheel.name not in names)
+        missing = tuple(name for name in self.missing_wheels if split_name(name)[0] not in names)
+        return replace(self, wheels=(*kept, *wheels), missing_wheels=missing)
+
     def expecting(self, expectations: Expectations) -> "Reproduction":
         """The same with these expectations too.
 
@@ -92,6 +108,9 @@ def read_reproduction(selection: Selection) -> Reproduction:
     """
     script, directory = selection.script, selection.root
     source = read_bounded(script, limit=_MAX_SCRIPT, what="reproduction")
+    left_out: tuple[str, ...] = ()
+    if script.suffix == notebook.SUFFIX:
+        source, left_out = _converted(source, selection)
     header = _header(source, str(script))
     root, entry = script.resolve().parent, script.name
     if directory is not None:
@@ -103,9 +122,16 @@ def read_reproduction(selection: Selection) -> Reproduction:
     if not is_alone:
         files, only_entry = read_reproduction_files(root, entry, tests=tests)
     if is_alone or added:
-        files |= read_imported_files(root, entry, tests=tests, added=added)
-    name = _name_in_bundle(selection, entry, files)
+        files |= read_imported_files(root, entry, tests=tests, added=added, text=source)
     files.pop(entry, None)
+    if script.suffix == notebook.SUFFIX:
+        entry = f"{entry.removesuffix(notebook.SUFFIX)}.py"
+        if entry in files:
+            raise UsageError(
+                f"{script}: a notebook is recorded as its script, and {entry} beside it has that name",
+                hint=f"record {script.with_suffix('.py')}, or rename one of them",
+            )
+    name = _name_in_bundle(selection, entry, files)
     files[name] = source
     check_mentioned(files, entry=name)
     check_texts("the argument", selection.arguments)
@@ -124,7 +150,14 @@ def read_reproduction(selection: Selection) -> Reproduction:
         is_alone=is_alone or only_entry,
         script=script,
         directory=directory,
+        left_out=left_out,
     )
+
+
+def _converted(data: bytes, selection: Selection) -> tuple[bytes, tuple[str, ...]]:
+    """The script of a notebook, and what of it became comments."""
+    made = notebook.script_of(data, str(selection.script))
+    return made.source, made.left_out
 
 
 def _name_in_bundle(selection: Selection, entry: str, files: Mapping[str, bytes]) -> str:
@@ -147,6 +180,8 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
     """
     recorded = bundle.document.reproduction
     header = _header(bundle.members[recorded.entry], recorded.entry)
+    packages = [each for each in bundle.document.environment.packages if each.origin is not None]
+    held = [(each.wheel, bundle.wheel(each.wheel)) for each in packages]
     return Reproduction(
         entry=recorded.entry,
         files={path: bundle.members[path] for path in recorded.files},
@@ -156,8 +191,25 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         arguments=recorded.arguments,
         tests=recorded.tests,
         requires=recorded.requires,
+        wheels=tuple(read_own(data, name) for name, data in held if data is not None),
+        missing_wheels=tuple(name for name, data in held if data is None),
         script=Path(recorded.entry),
     )
+
+
+def check_wheels(reproduction: Reproduction) -> None:
+    """Refuse a reproduction that comes without a wheel of its reporter's own: no index is asked for it.
+
+    Raises:
+        CannotDoError: it does.
+    """
+    if reproduction.missing_wheels:
+        first, *_ = reproduction.missing_wheels
+        raise CannotDoError(
+            f"{', '.join(reproduction.missing_wheels)}: the reporter's own, asked of no index, and the "
+            "bundle comes without",
+            hint=f"get the bundle with its wheels, or `agentproof unpack` it and put {first} into wheels/",
+        )
 
 
 def _header(source: bytes, path: str) -> Header:

@@ -332,7 +332,11 @@ def _signers(report: Report) -> Iterator[str]:
     """What each signature covers, a line a signer."""
     for signer in report.signers:
         who = printable(" and ".join(signer.principals) or f"not trusted, {signer.fingerprint}")
-        yield f"      {signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}"
+        yield from wrapped(
+            f"{signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}",
+            first=" " * 6,
+            rest=" " * (_LABEL + 2),
+        )
 
 
 def render_summary(reports: Iterable[Report]) -> str:

@@ -137,8 +137,8 @@ def _import_hint(module: str) -> str:
         return f"--with {_DISTRIBUTIONS[top]} installs {top}, or name it in the script's header"
     return (
         f"--with REQUIREMENT installs what has {top} in it, by the name of its distribution, or name it in "
-        "the script's header; a module of your own lies beside the script, or in the directory that is "
-        "recorded"
+        "the script's header; a project of your own: --with DIR; a module of your own lies beside the "
+        "script, or in the directory that is recorded"
     )
 
 

@@ -56,6 +56,21 @@ def test_a_target_that_makes_no_sense_ends_the_session_once(pytester: pytest.Pyt
     assert "bundles" not in done.stdout.str()
 
 
+def test_a_script_without_a_bundle_is_told_and_not_passed_over(pytester: pytest.Pytester) -> None:
+    """Journey 15."""
+    case = pytester.path / "bundles" / "case"
+    case.mkdir(parents=True)
+    (case / "reproduction.py").write_text("print(1)\n")
+    done = pytester.runpytest_inprocess(*ON, "bundles")
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    done.stdout.fnmatch_lines(
+        ["agentproof: no bundle in bundles, *", "next: `agentproof record bundles/case/reproduction.py` *"]
+    )
+    (case / "reproduction.py").unlink()
+    done = pytester.runpytest_inprocess(*ON, "bundles")
+    done.stdout.fnmatch_lines(["next: name a directory with *"])
+
+
 def test_a_violation_on_the_target_fails_in_the_words_of_its_claims(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """What users type, and where they used to stumble (the journeys of issue 15), on real releases."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -168,7 +169,7 @@ def test_a_script_without_a_header_is_not_compared_with_itself(tmp_path: Path) -
     (tmp_path / "pay.py").write_text(PAY)
     done = agentproof("compare", "pay.py", "--with", "0.24.0", place=tmp_path)
     assert done.returncode == 2
-    assert "--sdk VERSION" in done.stderr
+    assert "--sdk VERSION" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -202,3 +203,108 @@ def test_it_worked_there_is_an_answer(tmp_path: Path) -> None:
     assert f"on {facts['buggy']} it prints" in words
     checked = agentproof("check", _bundle(tmp_path), place=tmp_path)
     assert checked.returncode in (0, 6), checked.stdout
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in the src layout, installed as `pip install -e .` does, with a script that imports it."""
+    place = tmp_path_factory.mktemp("shop")
+    (place / "src" / "shop").mkdir(parents=True)
+    (place / "src" / "shop" / "__init__.py").write_text("PRICE = 42\n")
+    (place / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "shop"\nversion = "0.1"\n'
+    )
+    (place / "scripts").mkdir()
+    (place / "scripts" / "bug.py").write_text(
+        'import shop\nfrom agents import Agent\nprint("price", shop.PRICE, Agent(name="a").name)\n'
+    )
+    subprocess.run([sys.executable, "-m", "venv", place / ".venv"], check=True)
+    python = place / ".venv" / "bin" / "python"
+    install = [str(python), "-m", "pip", "install", "-q", "-e", str(place), "openai-agents==0.24.0"]
+    subprocess.run(install, check=True)
+    return place
+
+
+def test_a_project_of_ones_own_goes_along(shop: Path) -> None:
+    """Journey 6: what is left out is told with its directory, and no index is asked for it."""
+    without = agentproof("record", "scripts/bug.py", "--like", ".venv", "--output", "no.zip", place=shop)
+    assert without.returncode == 1
+    assert f"shop, a project of yours in {shop}: --with {shop}" in " ".join(without.stderr.split())
+    assert "--with shop" not in without.stdout + without.stderr
+    assert "--with DIR" in " ".join((without.stdout + without.stderr).split())
+
+    options = ("--like", ".venv", "--with", ".", "--output", "bug.agentproof.zip")
+    done = agentproof("record", "scripts/bug.py", *options, place=shop)
+    assert done.returncode == 0, done.stderr
+    assert "price 42 a" in done.stdout
+    assert not (shop / "build").exists()
+    bundle = read_bundle(shop / "bug.agentproof.zip")
+    (own,) = (each for each in bundle.document.environment.packages if each.origin is not None)
+    assert (own.name, own.version) == ("shop", "0.1")
+    assert f"wheels/{own.wheel}" in bundle.members
+    assert check_bundle(bundle, reader=Reader()).status == "INTACT"
+
+    # Its wheel is what a replay installs: the project is not needed any more.
+    (shop / "src" / "shop" / "__init__.py").write_text("PRICE = 1\n")
+    told = json.loads(agentproof("replay", "bug.agentproof.zip", "--json", place=shop).stdout)
+    assert told["same"] is True
+
+    # Without the wheel nothing of that name is installed from anywhere.
+    thin = agentproof("pack", "bug.agentproof.zip", "--thin", "--output", "thin.agentproof.zip", place=shop)
+    assert thin.returncode == 0, thin.stderr
+    assert check_bundle(read_bundle(shop / "thin.agentproof.zip"), reader=Reader()).status == "INTACT"
+    refused = agentproof("replay", "thin.agentproof.zip", place=shop)
+    assert refused.returncode == 4, refused.stderr
+    assert "asked of no index" in " ".join(refused.stderr.split())
+
+    # Another wheel under its name is seen.
+    members = {**bundle.members, f"wheels/{own.wheel}": bundle.members[f"wheels/{own.wheel}"] + b"x"}
+    assert check_bundle(dataclasses.replace(bundle, members=members), reader=Reader()).status == "INVALID"
+
+
+def test_a_notebook_is_recorded_as_its_script(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "source": "%pip install -q openai-agents\n" + PAY},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": "agent = Agent(name='b', model=Scripted(), tools=[pay])\n"
+            "result = await Runner.run(agent, 'go')\nprint('awaited:', result.final_output)",
+        },
+    ]
+    (tmp_path / "repro.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    done = agentproof(
+        *("record", "repro.ipynb", "--sdk", "0.24.0", "--should-print", "awaited: balance: 90"),
+        place=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "left out      %pip install -q openai-agents" in done.stderr
+    bundle = read_bundle(_bundle(tmp_path))
+    assert bundle.document.reproduction.files == ("repro.py",)
+    assert bundle.document.judgement.verdict == "holds"
+
+    (tmp_path / "repro.ipynb").write_text(
+        json.dumps({"cells": [{**cells[0], "source": "!ls"}], "metadata": {}})
+    )
+    refused = agentproof("record", "repro.ipynb", "--sdk", "0.24.0", place=tmp_path)
+    assert refused.returncode == 2
+    assert "code cell 1, line 1: `!ls`" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "../nowhere",
+        "./.venv[dev]",
+        "shop @ https://example.org/shop.whl",
+        "https://example.org/shop-0.1-py3-none-any.whl",
+        "git+https://example.org/shop",
+        "dist/shop-0.1-py3-none-any.whl",
+    ],
+)
+def test_a_project_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pay.py").write_text(PAY)
+    done = agentproof("record", "pay.py", "--sdk", "0.22.0", "--with", text, place=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert f"--with {text}" in " ".join(done.stderr.split())

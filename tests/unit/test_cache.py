@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,22 @@ from agentproof.system import temporary
 from tests.wheels import make_wheel
 
 HOUR = 3600.0
+
+
+@contextmanager
+def running(store: WheelStore) -> Iterator[None]:
+    """Another process that holds the cache, as a recording does."""
+    code = (
+        "import pathlib, sys; from agentproof.environment.wheel_store import hold\n"
+        "hold(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(store.cache)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 @pytest.fixture
@@ -86,9 +104,14 @@ def test_pruning_says_what_stays_and_why(store: WheelStore, monkeypatch: pytest.
     monkeypatch.setenv("AGENTPROOF_CACHE_DIR", str(store.cache))
     _add(store, "1.0", hours=9)
     _add(store, "2.0", hours=0.5)
+    with running(store):
+        said = CliRunner().invoke(cli, ["cache", "prune", "--max-size", "0"]).output
+    assert said.startswith("removed 1 item, ")
+    assert "(too much by 1 item: a run goes on, which may use them)" in said
+    # Journey 18: what no run holds goes, however young.
     said = CliRunner().invoke(cli, ["cache", "prune", "--max-size", "0"]).output
     assert said.startswith("removed 1 item, ")
-    assert "(too much by 1 item, used within the last hour)" in said
+    assert "kept 0.0 kB\n" in said
 
 
 def test_pruning_removes_the_least_recently_used_until_the_rest_fits(store: WheelStore) -> None:
@@ -111,13 +134,16 @@ def test_pruning_removes_what_was_not_used_for_long(store: WheelStore) -> None:
 
 def test_what_may_be_in_use_stays_whatever_the_bound(store: WheelStore) -> None:
     _add(store, "1.0", hours=0.5)
-    assert _cache.prune(store, max_bytes=0, unused_for=0).items == ()
+    with running(store):
+        assert _cache.prune(store, max_bytes=0, unused_for=0).items == ()
+    assert len(_cache.prune(store, max_bytes=0).items) == 1
 
 
 def test_using_a_wheel_makes_it_recent(store: WheelStore) -> None:
     sha256 = _add(store, "1.0", hours=9)
     assert store.get(sha256) is not None
-    assert _cache.prune(store, max_bytes=0).items == ()
+    with running(store):
+        assert _cache.prune(store, max_bytes=0).items == ()
 
 
 KILLED = """

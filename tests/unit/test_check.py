@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -69,6 +71,21 @@ def test_without_trust_or_a_source_of_the_readers_it_is_intact(reader: Reader, m
     assert not_made - set(ON_REQUEST) == missing
     assert exit_code(checked.report) is Exit.INTACT
     assert exit_code(checked.report, allow_intact=True) is Exit.YES
+
+
+def test_a_good_signature_of_nobody_in_particular_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journey 11: it read "not checked: the signature is good"; and nothing is wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [click.unstyle(line) for line in render_report(check_bundle(BUNDLE, reader=Reader()).report)]
+    (said,) = (
+        " ".join(f"{line} {after}".split())
+        for line, after in pairwise(lines)
+        if line.startswith("  \N{EN DASH} signature")
+    )
+    assert re.fullmatch(
+        r"\N{EN DASH} signature good, by SHA256:\S+; whose key that is was not checked, .*", said
+    )
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_a_signer_whom_the_reader_does_not_name_is_untrusted() -> None:

@@ -84,6 +84,16 @@ def test_calls_that_repeat_are_told_once_and_one_that_paused_did_not_fail() -> N
     assert '- `ask({"amount": 100}) for c9` (needs approval) had to wait for a decision' in text
 
 
+def test_only_what_waited_for_a_decision_is_told_to_have_waited() -> None:
+    """Journey 22: a tool without approval, inside of which another one waits."""
+    started = dict(draft().event("tool.started"), run="R1")
+    inside = {**started, "tool": "pay", "call_id": "c8"}
+    around = {**started, "tool": "ask_the_clerk", "call_id": "c9", "needs_approval": False}
+    text = said_of(with_events([around, inside]))
+    assert '- `ask_the_clerk({"amount": 100}) for c9` was not over when the run paused' in text
+    assert text.count("had to wait for a decision") == 1
+
+
 def test_all_steps_of_a_long_story_are_folded_and_stay_text() -> None:
     noted = [{"kind": "probe.observed", "label": f"{n} {EVIL}", "value": EVIL} for n in range(60)]
     text = said_of(with_events(noted, holds=False))
