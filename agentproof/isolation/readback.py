@@ -23,6 +23,8 @@ Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_mem
 
 MAX_EVENT_BYTES: Final = 64 * 2**20
 """All events of one mode of one run."""
+MAX_LOCATED_BYTES: Final = 64 * 2**20
+"""What the probe of `explain` writes of one process in one mode."""
 _MAX_END_BYTES = 8 * 2**20
 _LAST_LINE = 2**12
 """Where the end of a stream that is cut off is looked for; of a longer line the beginning is kept."""
@@ -57,6 +59,8 @@ class RawRecording:
     """Why the modes did not share one process up to the SDK's import."""
     paths: dict[str, str]
     """Absolute paths of this run and the tokens that stand for them."""
+    located: tuple[bytes, ...] = ()
+    """What the probe of `explain` wrote, one document a process; of an ordinary recording nothing."""
 
 
 class _End(Wire):
@@ -131,7 +135,17 @@ def read_mode(
         coverage=last.coverage,
         unforked=why_unforked,
         paths=paths,
+        located=tuple(_located(control, mode)),
     )
+
+
+def _located(control: Path, mode: Mode) -> Iterator[bytes]:
+    for name in sorted(os.listdir(control)):
+        if name.startswith(f"{mode}.") and name.endswith(".located.json"):
+            data, size = read_member(control, name, limit=MAX_LOCATED_BYTES) or (b"", 0)
+            if size > len(data):
+                raise RecorderError(f"{name}: {size} bytes is over the limit of {MAX_LOCATED_BYTES}")
+            yield data
 
 
 def captured(control: Path, name: str, *, kept: int, most: int) -> StreamBytes:
