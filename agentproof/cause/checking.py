@@ -2,27 +2,32 @@
 
 from collections.abc import Callable, Iterator
 
-from ..bundle.store import Bundle, bundle_id, short
+from ..bundle.store import short
 from ..models.explanation import ExplainedWheel, Explanation, SourceLine
+from ..models.manifest import Target
+from ..models.wire import Sha256
 from ..sdk import KNOWN
 from .source import Source, read_source
 
 
 def problems(
-    explanation: Explanation, bundle: Bundle, wheel_of: Callable[[ExplainedWheel], bytes | None]
+    explanation: Explanation,
+    *,
+    bundle_id: Sha256,
+    evidence_id: Sha256,
+    target: Target,
+    wheel_of: Callable[[ExplainedWheel], bytes | None],
 ) -> tuple[list[str], list[str]]:
     """What is wrong, and what could not be checked for want of a wheel.
 
-    `wheel_of` gives the bytes of a wheel by its SHA-256, or None.
+    The ids and the target are the bundle's; `wheel_of` gives the bytes of a wheel by its SHA-256, or None.
     """
     wrong: list[str] = []
     missing: list[str] = []
-    if explanation.bundle_id != bundle_id(bundle):
-        mine = short(bundle_id(bundle))
-        wrong.append(f"it is about bundle {short(explanation.bundle_id)}, and this is {mine}")
-    if explanation.evidence_id != bundle.document.evidence_id:
+    if explanation.bundle_id != bundle_id:
+        wrong.append(f"it is about bundle {short(explanation.bundle_id)}, and this is {short(bundle_id)}")
+    if explanation.evidence_id != evidence_id:
         wrong.append("it is about other evidence")
-    target = bundle.document.target
     sources: dict[str, Source | None] = {}
     for wheel in explanation.wheels:
         if wheel.side == "bundle" and wheel.sha256 != target.sha256:

@@ -158,7 +158,7 @@ def read_explanation(path: Path) -> Explanation:
 def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
     """Tell what is wrong; whether nothing is and nothing was left out."""
     from ..bundle.digests import sha256
-    from ..bundle.store import read_bundle, shelf_of
+    from ..bundle.store import bundle_id, read_bundle, shelf_of
     from ..cause.checking import lines_of, problems
     from ..environment import wheel_store
     from ..limits import MAX_WHEEL_BYTES
@@ -178,7 +178,13 @@ def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
                 return data
         return wheel_store.default_store().bytes_of(wheel.sha256)
 
-    wrong, missing = problems(told, bundle, wheel_of)
+    wrong, missing = problems(
+        told,
+        bundle_id=bundle_id(bundle),
+        evidence_id=bundle.document.evidence_id,
+        target=bundle.document.target,
+        wheel_of=wheel_of,
+    )
     from ..render.text import visible
 
     for each in wrong:
