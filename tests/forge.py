@@ -18,13 +18,16 @@ from pydantic_core import from_json
 
 from agentproof import __version__
 from agentproof.bundle.store import Bundle
-from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.bundle.wheel import read_wheel
+from agentproof.check.source import HeldWheel, Sources
 from agentproof.claims import read_claims
 from agentproof.claims.judge import judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
+from agentproof.models.expectations import NOTHING, Expectations
 from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
+from agentproof.models.statement import AGREED, EvidenceReplay, Replay, Uri
 from agentproof.models.trace import Trace
 from agentproof.models.wire import encode
 from agentproof.trust import signing
@@ -345,6 +348,7 @@ class Draft:
         states = {digest: from_json(data) for digest, data in self.states.items()}
         shape = {**self.manifest, "members": []}
         parsed = m.Manifest.from_shape(shape)
+        expectations = parsed.reproduction.expectations or NOTHING
         entry = parsed.reproduction.entry
         header = read_header(self.files[entry], path=entry)
         self.manifest["judgement"] = judge(
@@ -354,7 +358,7 @@ class Draft:
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
-            authored=read_claims(header.claims, modes=traces, path=entry),
+            authored=read_claims(header.claims, modes=traces, path=entry, expectations=expectations),
         ).to_shape()
         return self.reidentified()
 
@@ -362,12 +366,14 @@ class Draft:
         """Compute the evidence id alone."""
         traces = {mode: Trace.from_shape(shape) for mode, shape in self.traces.items()}
         states = {digest: from_json(data) for digest, data in self.states.items()}
+        expected = self.manifest["reproduction"].get("expectations", {})
         self.manifest["evidence_id"] = evidence_id(
             target_sha256=self.manifest["target"]["sha256"],
             reproduction={path: sha256(data) for path, data in self.files.items()},
             tests=self.manifest["reproduction"].get("tests", ()),
             traces=traces.values(),
             state=states.__getitem__,
+            expectations=Expectations.from_shape(expected),
         )
         return self
 
@@ -415,6 +421,28 @@ def sign(bundle: Bundle, keys: Iterable[signing.HeldKey] = (REPORTER,)) -> Bundl
     )
 
 
+def replay_of(
+    bundle: Bundle, *, evidence_alone: bool = False, bodies: bool = True
+) -> Replay | EvidenceReplay:
+    """What a replayer states who saw this bundle again on a machine like its recorder's."""
+    manifest = m.Manifest.from_bytes(bundle.manifest)
+    shape: Shape = {
+        "timeCreated": "2026-11-30T02:00:00Z",
+        "bundle_id": sha256(bundle.manifest),
+        "evidence_id": manifest.evidence_id,
+        "python": manifest.environment.python.to_shape(),
+        "platform": manifest.environment.platform.to_shape(),
+        "lock": sha256(bundle.members["pylock.toml"]),
+        "isolation": manifest.isolation.to_shape(),
+        "recorder": manifest.recorder.to_shape(),
+    }
+    if evidence_alone:
+        first = {"verifier": {"id": Uri.EVIDENCE_VERIFIER.value}, "properties": list(AGREED[:1])}
+        return EvidenceReplay.from_shape({**shape, **first})
+    now = {"verifier": {"id": Uri.VERIFIER.value}, "properties": list(AGREED)}
+    return Replay.from_shape({**shape, **now, "not_captured": [] if bodies else ["bodies"]})
+
+
 _VALID = Draft().judged()
 _HOLDS = Draft(leaks=False).judged()
 
@@ -422,6 +450,26 @@ _HOLDS = Draft(leaks=False).judged()
 def draft(*, holds: bool = False) -> Draft:
     """A valid draft: one that shows the violation, or one that holds."""
     return (_HOLDS if holds else _VALID).copy()
+
+
+EXPECTED: Shape = {
+    "should": "The tool should wait for its own approval.",
+    "should_print": ["PAID 100"],
+    "should_not_print": ["Traceback"],
+    "should_raise": ["MaxTurnsExceeded"],
+    "should_run": [{"tool": "pay", "times": 2}],
+    "should_not_run": ["refund"],
+    "should_output": ["refused"],
+}
+"""Expectations of which some are met, some are not, and one had nothing to be seen in."""
+
+
+def draft_of_expectations(**changed: Any) -> Draft:  # Any: a shape of expectations; None leaves one out
+    """A valid draft of a reproduction with expectations."""
+    made = draft()
+    expected = {name: part for name, part in {**EXPECTED, **changed}.items() if part is not None}
+    made.manifest["reproduction"]["expectations"] = expected
+    return made.judged()
 
 
 TEST_FILE = b'''"""Payments."""

@@ -4,31 +4,44 @@
 """
 
 import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
 
-from agentproof.bundle.store import from_zip_bytes, zip_bytes
+from agentproof.bundle.store import bundle_id, from_zip_bytes, zip_bytes
+from agentproof.bundle.wheel import read_wheel
 from agentproof.bundle.zip import stored_zip
-from agentproof.check.bundle import Reader, check_bundle
-from agentproof.check.source import read_wheel
-from agentproof.errors import BundleError, FormatError, TrustError, UsageError
+from agentproof.check import saved_states
+from agentproof.check.bundle import Reader, check_bundle, check_path
+from agentproof.errors import AgentproofError, BundleError, FormatError, TrustError, UsageError
+from agentproof.isolation.readback import read_mode
+from agentproof.models import events as vocabulary
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
+from agentproof.models.statement import build_endorsed_statement, build_replayed_statement
 from agentproof.models.trace import Trace
 from agentproof.models.values import check_value
 from agentproof.models.wire import decode, encode
+from agentproof.record import assemble
 from agentproof.trust.allowed_signers import parse_trust
-from agentproof.trust.signing import verify_envelope
+from agentproof.trust.signing import attestation_name, sign_statement, verify_envelope
 from tests import forge
 
 BUNDLE = forge.draft().seal()
 ZIP = zip_bytes(BUNDLE)
+MANIFEST = Manifest.from_bytes(BUNDLE.manifest)
+KINDS = [*sorted(get_args(each.__annotations__["kind"])[0] for each in get_args(vocabulary.AnyEvent)), "x"]
+"""Of events, and one that is none."""
 READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 
 JSON = st.recursive(
@@ -219,7 +232,134 @@ def fuzz_trust(text: str | bytes) -> None:
         parse_trust(data, source="fuzz")
 
 
+REQUIREMENTS = ["pytest", "pytest>=8", "x @ https://x.example/y", "x[", "./x", "-e ."]
+
+EVENT = st.fixed_dictionaries(
+    {"n": st.sampled_from(["0:1", "0:2", "0:3", "end", ""]), "kind": st.sampled_from(KINDS)},
+    optional={
+        "lane": st.sampled_from(["0:1", "L", 5, None]) | JSON,
+        "after": st.lists(st.sampled_from(["0:0", "0:1", "0:2", "end"]), max_size=3) | JSON,
+        "ports": JSON,
+        "label": st.just("x") | JSON,
+        "passed": st.booleans() | JSON,
+        "value": JSON,
+        "run": st.just({"$label": "R:1"}) | JSON,
+        "state": st.just({"$label": "S:1"}) | JSON,
+        "snapshot": JSON.map(lambda document: {"$state": document}) | JSON,
+        "outcome": st.sampled_from(["exited", "killed", 3]),
+        "code": JSON,
+        "error": JSON,
+    },
+)
+"""What a script may write into its recorder's file."""
+
+
+@given(st.lists(EVENT, max_size=5), st.just({"exit_code": 0}) | JSON, st.binary(max_size=8), st.booleans())
+def fuzz_events(events: list[dict[str, Any]], end: Any, torn: bytes, died: bool) -> None:
+    """Any events as those of the recorder, any end; a script can write into its recorder's files."""
+    start = {
+        "n": "0:0",
+        "lane": "0:1",
+        "after": [],
+        "kind": "script.started",
+        "entry": "r.py",
+        "arguments": [],
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        control = Path(directory)
+        lines = [json.dumps(event).encode() for event in (start, *events)]
+        (control / "as-written.jsonl").write_bytes(b"\n".join([*lines, torn]))
+        (control / "as-written.end.json").write_text(json.dumps(end))
+        with suppress(AgentproofError):
+            raw = read_mode(
+                control,
+                "as-written",
+                died="killed" if died else None,
+                kept=64,
+                most=128,
+                why_unforked=None,
+                paths={"/home": "<home>"},
+            )
+            assemble._canonical("as-written", [raw, raw], lambda: None, [], [], missing=False)
+
+
+@given(st.text(max_size=20) | st.sampled_from(REQUIREMENTS))
+def fuzz_requires(text: str) -> None:
+    """Any text as a requirement of a bundle's reproduction: refused, or one that a replay can parse."""
+    draft = forge.draft()
+    draft.manifest["reproduction"]["requires"] = [text]
+    with suppress(BundleError):
+        checked = check_bundle(draft.judged().seal(), reader=READER)
+        assert checked.status == "INVALID" or Requirement(text).url is None
+
+
+@given(st.data())
+def fuzz_attestations(data: st.DataObject) -> None:
+    """Statements of each role with any part exchanged for anything, well signed by anybody."""
+    endorsed = json.loads(build_endorsed_statement(MANIFEST, bundle_id=bundle_id(BUNDLE)))
+    replays = [
+        json.loads(
+            build_replayed_statement(
+                MANIFEST, forge.replay_of(BUNDLE, evidence_alone=alone), bundle_id=bundle_id(BUNDLE)
+            )
+        )
+        for alone in (False, True)
+    ]
+    statement = data.draw(st.sampled_from([endorsed, *replays]))
+    for _ in range(data.draw(st.integers(0, 2))):
+        path = data.draw(st.sampled_from(_leaves(statement)))
+        statement = _replaced(statement, path, data.draw(JSON))
+    payload = _encoded(statement)
+    key = data.draw(st.sampled_from([forge.MAINTAINER, forge.STRANGER]))
+    role = data.draw(st.sampled_from(["endorsed", "replayed", "recorded", "x"]))
+    name = attestation_name(role, key.public)  # type: ignore[arg-type]  # also what is none
+    attestations = {**BUNDLE.attestations, name: sign_statement(payload, key)}
+    status = check_bundle(replace(BUNDLE, attestations=attestations), reader=READER).status
+    assert status in ("CURRENT", "INVALID")
+    strangers = {**forge.sign(BUNDLE, [forge.STRANGER]).attestations, name: attestations[name]}
+    trusting = replace(READER, trust=forge.trust_in(forge.MAINTAINER))
+    assert check_bundle(replace(BUNDLE, attestations=strangers), reader=trusting).status != "CURRENT"
+
+
+FILE_NAMES = st.sampled_from(
+    ["manifest.json", "pylock.toml", "attestations", "traces", "states", "wheels", "x", "r.py", "a.zip"]
+)
+FILE_PATHS = st.lists(FILE_NAMES, min_size=1, max_size=3).map("/".join)
+
+
+@given(st.dictionaries(FILE_PATHS, st.integers(0, 6), max_size=6))
+def fuzz_folders(files: dict[str, int]) -> None:
+    """Folders of any files, links and pipes, as bundles, as stores and as files that hold states."""
+    contents = (b"", BUNDLE.manifest, b'{"$schemaVersion": "1.0"}', b"{}", None, None, None)
+    with tempfile.TemporaryDirectory() as directory:
+        top = Path(directory) / "bundles"
+        top.mkdir()
+        for name, kind in files.items():
+            place = top / name
+            with suppress(OSError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if contents[kind] is not None:
+                    place.write_bytes(contents[kind] or b"")
+                elif kind == 4:
+                    place.symlink_to(top / "manifest.json")
+                elif kind == 5:
+                    place.symlink_to("/dev/zero")
+                else:
+                    os.mkfifo(place)
+        for path in (top, *sorted(top.rglob("*"))):
+            with suppress(AgentproofError):
+                check_path(path, reader=READER)
+            with suppress(AgentproofError):
+                saved_states.read_saved(path)
+        with suppress(AgentproofError):
+            list(saved_states.find_origins({"x": b"{}"}, [top], reader=READER))
+
+
 ENTRIES: tuple[Callable[[], None], ...] = (
+    fuzz_attestations,
+    fuzz_events,
+    fuzz_folders,
+    fuzz_requires,
     fuzz_zip,
     fuzz_names,
     fuzz_models,

@@ -21,6 +21,8 @@ READERS: dict[str, dict[str, Any]] = {
     "trusting until last year": {"trust": "trust/expired", "wheel": WHEEL},
     "trusting a revoked key": {"trust": "trust/reporter", "revoked": "trust/revoked", "wheel": WHEEL},
     "demanding a replay": {"trust": "trust/both", "threshold": {"replayed": 1}, "wheel": WHEEL},
+    "accepting replays": {"trust": "trust/another", "accept": ["replayed"], "wheel": WHEEL},
+    "accepting endorsements": {"trust": "trust/another", "accept": ["endorsed"], "wheel": WHEEL},
     "demanding two replays": {"trust": "trust/both", "threshold": {"replayed": 2}, "wheel": WHEEL},
 }
 
@@ -65,10 +67,60 @@ VECTORS = [
     ),
     Vector(
         "valid-replayed",
-        "Somebody else saw the same evidence. The reader demands one such replay.",
+        "Somebody else saw all of it again: judgement, conduct and every event. The reader demands one such "
+        "replay.",
         lambda: zip_bytes(make.replayed(forge.MAINTAINER)),
         "CURRENT",
         "demanding a replay",
+    ),
+    Vector(
+        "valid-replayed-without-bodies",
+        "The same on a machine that cannot see functions' bodies, which the statement says.",
+        lambda: zip_bytes(make.replayed(forge.MAINTAINER, bodies=False)),
+        "CURRENT",
+        "demanding a replay",
+    ),
+    Vector(
+        "replayed-evidence-alone",
+        "A replay of the first version, `replay-v0`, compared the evidence and nothing else. It is read, and "
+        "counts towards no threshold.",
+        lambda: zip_bytes(make.replayed(forge.MAINTAINER, evidence_alone=True)),
+        "UNTRUSTED",
+        "demanding a replay",
+        "signature",
+        "threshold",
+    ),
+    Vector(
+        "replayed-alone",
+        "The reader trusts who replayed it, and nobody who recorded it.",
+        lambda: zip_bytes(make.replayed_by_another()),
+        "UNTRUSTED",
+        "trusting another",
+        "signature",
+        "not_accepted",
+    ),
+    Vector(
+        "replayed-alone-accepted",
+        "The same, for a reader who takes a replay for enough.",
+        lambda: zip_bytes(make.replayed_by_another()),
+        "CURRENT",
+        "accepting replays",
+    ),
+    Vector(
+        "endorsed-alone",
+        "The reader trusts who endorsed it, and nobody who recorded it.",
+        lambda: zip_bytes(make.endorsed_by_another()),
+        "UNTRUSTED",
+        "trusting another",
+        "signature",
+        "not_accepted",
+    ),
+    Vector(
+        "endorsed-alone-accepted",
+        "The same, for a reader who takes an endorsement for enough.",
+        lambda: zip_bytes(make.endorsed_by_another()),
+        "CURRENT",
+        "accepting endorsements",
     ),
     Vector(
         "valid-evidence",
@@ -76,6 +128,20 @@ VECTORS = [
         "labels, floats, large integers, keys that begin with `$`, values that became null or another type.",
         lambda: zip_bytes(make.every_rule_of_the_evidence()),
         "CURRENT",
+    ),
+    Vector(
+        "valid-expectations",
+        "What the reporter expects is judged before all else, and is part of the evidence (projection 2).",
+        lambda: zip_bytes(forge.draft_of_expectations().seal()),
+        "CURRENT",
+    ),
+    Vector(
+        "expectation-removed",
+        "One of several expectations was removed, with its claims; the evidence id was kept.",
+        lambda: zip_bytes(make.without_an_expectation()),
+        "INVALID",
+        check="claims",
+        reason="other_evidence",
     ),
     Vector(
         "valid-nobody-trusted", "The reader names nobody.", make.as_zip(ORIGINAL), "INTACT", "without trust"

@@ -1,7 +1,6 @@
 """Makes the bundles of the conformance vectors."""
 
 import copy
-import hashlib
 import io
 import json
 import zipfile
@@ -9,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentproof.bundle.store import Bundle, bundle_id, zip_bytes
+from agentproof.bundle.store import Bundle, bundle_id, files_of
 from agentproof.bundle.zip import stored_zip
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import build_replayed_statement
@@ -20,13 +19,18 @@ from tests.changes import changed
 from tests.forgeries import FORGERIES, ORIGINAL, forged
 
 
+def _zipped(bundle: Bundle) -> bytes:
+    """As `zip_bytes`, which writes nothing that a reader refuses."""
+    return stored_zip(files_of(bundle))
+
+
 def as_zip(bundle: Bundle) -> Callable[[], bytes]:
-    return lambda: zip_bytes(bundle)
+    return lambda: _zipped(bundle)
 
 
 def forgery(name: str) -> Callable[[], bytes]:
     """A forgery of `tests/forgeries`, by its name there."""
-    return lambda: zip_bytes(forged(next(each for each in FORGERIES if each.name == name)))
+    return lambda: _zipped(forged(next(each for each in FORGERIES if each.name == name)))
 
 
 def by_the_reporter(name: str) -> Callable[[], bytes]:
@@ -35,18 +39,18 @@ def by_the_reporter(name: str) -> Callable[[], bytes]:
     def make() -> bytes:
         draft = forge.draft()
         next(each for each in FORGERIES if each.name == name).make(draft)
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 
 
 def changed_zip(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
-    return lambda: change(zip_bytes(ORIGINAL))
+    return lambda: change(_zipped(ORIGINAL))
 
 
 def changed_manifest(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
     """Change the manifest's bytes and nothing else."""
-    return lambda: zip_bytes(replace(ORIGINAL, manifest=change(ORIGINAL.manifest)))
+    return lambda: _zipped(replace(ORIGINAL, manifest=change(ORIGINAL.manifest)))
 
 
 def between(raw: bytes) -> bytes:
@@ -64,22 +68,38 @@ def endorsed() -> Bundle:
     return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **more})
 
 
-def replayed(*keys: HeldKey, evidence: str | None = None) -> Bundle:
-    """The original with a replay by each key, about its own evidence unless another is given."""
+def replayed(
+    *keys: HeldKey, evidence: str | None = None, evidence_alone: bool = False, bodies: bool = True
+) -> Bundle:
+    """The original with a replay by each key, about its own evidence unless another is given.
+
+    `evidence_alone`: by the first version of the predicate. Without `bodies`, by a machine that cannot see
+    functions' bodies.
+    """
     manifest = Manifest.from_bytes(ORIGINAL.manifest)
     about = manifest if evidence is None else changed(manifest, evidence_id=evidence)
     statement = build_replayed_statement(
         about,
+        forge.replay_of(ORIGINAL, evidence_alone=evidence_alone, bodies=bodies),
         bundle_id=bundle_id(ORIGINAL),
-        time="2026-11-30T02:00:00Z",
-        python=manifest.environment.python,
-        platform=manifest.environment.platform,
-        lock=hashlib.sha256(ORIGINAL.members["pylock.toml"]).hexdigest(),
-        isolation=manifest.isolation,
-        recorder=manifest.recorder,
     )
     replays = dict(attest_replayed(statement, key) for key in keys)
     return replace(ORIGINAL, attestations={**ORIGINAL.attestations, **replays})
+
+
+def replayed_by_another() -> Bundle:
+    """The original recorded by a stranger, with a replay by somebody else."""
+    bundle = replayed(forge.MAINTAINER)
+    recorded = forge.sign(ORIGINAL, [forge.STRANGER]).attestations
+    replays = {name: data for name, data in bundle.attestations.items() if name.startswith("replayed")}
+    return replace(bundle, attestations={**recorded, **replays})
+
+
+def endorsed_by_another() -> Bundle:
+    """The original recorded by a stranger, and endorsed by somebody else."""
+    more = dict([attest_endorsed(ORIGINAL.manifest, forge.MAINTAINER)])
+    recorded = forge.sign(ORIGINAL, [forge.STRANGER])
+    return replace(recorded, attestations={**recorded.attestations, **more})
 
 
 def every_rule_of_the_evidence() -> Bundle:
@@ -131,7 +151,7 @@ def changed_state(change: Callable[[bytes], bytes]) -> Callable[[], bytes]:
         new = forge.sha256(data)
         draft.states[new] = data
         draft.traces = json.loads(json.dumps(draft.traces).replace(old, new))
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 
@@ -145,7 +165,7 @@ def changed_trace(change: Callable[[Any], object]) -> Callable[[], bytes]:  # An
     def make() -> bytes:
         draft = forge.draft()
         change(draft.traces["as-written"])
-        return zip_bytes(draft.seal())
+        return _zipped(draft.seal())
 
     return make
 
@@ -161,7 +181,7 @@ def hidden_record() -> bytes:
     about = {"sha256": forge.sha256(draft.wheel), "size": len(draft.wheel)}
     draft.manifest["target"] |= about
     draft.manifest["environment"]["packages"][1] |= about
-    return zip_bytes(draft.judged().seal())
+    return _zipped(draft.judged().seal())
 
 
 def short_name() -> bytes:
@@ -172,7 +192,7 @@ def short_name() -> bytes:
 def with_default() -> bytes:
     draft = forge.draft()
     draft.manifest["conduct"] = {"allowed": False}
-    return zip_bytes(draft.seal_unparsed())
+    return _zipped(draft.seal_unparsed())
 
 
 def case_collision() -> bytes:
@@ -185,4 +205,13 @@ def changed_wheel() -> Bundle:
     next(each for each in FORGERIES if each.name == "wheel changed with its RECORD and all digests").make(
         draft
     )
+    return draft.seal()
+
+
+def without_an_expectation() -> Bundle:
+    """A bundle whose author leaves out that a tool should run twice, and cannot make the evidence fit."""
+    draft = forge.draft_of_expectations()
+    evidence = draft.manifest["evidence_id"]
+    del draft.manifest["reproduction"]["expectations"]["should_run"]
+    draft.judged().manifest["evidence_id"] = evidence
     return draft.seal()

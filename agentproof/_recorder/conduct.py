@@ -3,23 +3,36 @@
 1. At the end of the SDK's import every function, method and class of its modules is noted; at the
    script's end each must still be the same object. The recorder's own hooks are left out.
 2. A module's constants count too, except those that the SDK's own functions assign (`global`).
-3. A module that was imported later must hold no function whose code lies in the reproduction's files.
-4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports and
-   texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that name and the file does
-   not define it itself. In files of tests, those tests are left out that were not run.
+3. What lies behind a name is compared with the SDK's files too, also in modules that were imported later
+   (`genuine`), the insides of functions and classes with what the import made (`baseline`), and what stands
+   around the SDK is looked at (`surroundings`). While the SDK works a glance finds what is put back later.
+4. Private names (`_x`) are found in the source of the reproduction's files: attributes, imports, keys of
+   `vars(x)` and `x.__dict__`, and texts such as `mock.patch("agents._run_impl.…")`, when the SDK knows that
+   name and the file does not define it itself. In files of tests, those tests are left out that were not
+   run.
 """
 
 import ast
+import functools
 import os
 import sys
 import types
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from . import patching
+from . import baseline, events, genuine, patching, surroundings
+from .events import watching
 from .plan import Plan
 
 _CONSTANTS = (str, int, float, bool, bytes, tuple, frozenset, type(None))
 _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
+
+
+def _nothing() -> List[str]:
+    return []
+
+
+written: Callable[[], List[str]] = _nothing
+"""Gives what the script wrote into the SDK's objects; set by the adapter."""
 
 _noted: Dict[Tuple[str, str], Any] = {}
 _modules: Set[str] = set()
@@ -27,9 +40,32 @@ _during: Set[str] = set()
 _tests_run: Set[str] = set()
 
 
+def begin(plan: Plan) -> None:
+    """Hold the SDK's code before the script begins, and listen to what it executes."""
+    genuine.hold(plan)
+    surroundings.install()
+
+
+def imported(plan: Plan) -> None:
+    """Note what the import made, and what stood around it."""
+    before(plan.package)
+    found = {
+        each for name, module in baseline.modules(plan.package) for each in genuine.differences(name, module)
+    }
+    _tell(found | surroundings.before(plan))
+
+
+def _tell(names: Set[str]) -> None:
+    """Note what was found, at once: a script may see to it that this process has no last word."""
+    if names - _during:
+        events.note("conduct.found", {"changed": sorted(names - _during)})
+    _during.update(names)
+
+
 def before(package: str) -> None:
     """Note what the import made."""
-    for name, module in _of(package):
+    baseline.note(package)
+    for name, module in baseline.modules(package):
         _modules.add(name)
         for path, member in _members(name, module):
             _noted[(name, path)] = member
@@ -43,12 +79,33 @@ def test_run(node_id: str) -> None:
 def during(plan: Plan) -> None:
     """Note what differs now, though it may be put back before the end, as a test's patches are."""
     if _modules:
-        _during.update(_changed(plan.package, os.path.join(plan.root, "")))
+        _tell({*_changed(plan.package), *baseline.changed()})
+
+
+def watch(plan: Plan) -> None:
+    """The recorder's own hooks are in place: glance at the SDK whenever it works."""
+    baseline.watch(plan.package)
+    events.on_work = functools.partial(glance, plan)
+
+
+def glance(plan: Plan) -> None:
+    """The same where something stands elsewhere than when last looked at: the SDK is at work now."""
+    with watching("conduct"):
+        if _modules and baseline.glance():
+            during(plan)
 
 
 def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     """What differs from that, and the private names in the reproduction's Python files."""
-    changed = sorted(_during | set(_changed(plan.package, os.path.join(plan.root, ""))))
+    changed = _during | set(_changed(plan.package)) | set(baseline.changed())
+    if _modules:
+        for name, module in baseline.modules(plan.package):
+            if name not in _modules:
+                changed.update(genuine.differences(name, module))
+        changed.update(written())
+        if events.has_strangers():
+            changed.add("the recorder's journal")
+        changed.update(surroundings.after(plan))
     writes: List[Dict[str, Any]] = []
     reads: List[Dict[str, Any]] = []
     tested = {name.partition("::")[0] for name in (*plan.tests, *_tests_run)}
@@ -64,13 +121,7 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
             for name, line, is_write in used:
                 if known is not None and (name in known or name.startswith(plan.package + ".")):
                     (writes if is_write else reads).append({"name": name, "file": file, "line": line})
-    return {"changed": changed, "private_writes": writes, "private_reads": reads}
-
-
-def _of(package: str) -> Iterator[Tuple[str, types.ModuleType]]:
-    for name, module in list(sys.modules.items()):
-        if (name == package or name.startswith(package + ".")) and isinstance(module, types.ModuleType):
-            yield name, module
+    return {"changed": sorted(changed), "private_writes": writes, "private_reads": reads}
 
 
 def _members(name: str, module: types.ModuleType) -> Iterator[Tuple[str, Any]]:
@@ -85,12 +136,11 @@ def _members(name: str, module: types.ModuleType) -> Iterator[Tuple[str, Any]]:
                     yield "{}.{}".format(key, inner), member
 
 
-def _changed(package: str, root: str) -> Iterator[str]:
+def _changed(package: str) -> Iterator[str]:
     own = {(id(owner), name): new for owner, name, new in patching.replaced}
     seen: Set[Tuple[str, str]] = set()
-    for name, module in _of(package):
+    for name, module in baseline.modules(package):
         if name not in _modules:
-            yield from _foreign(name, module, root)
             continue
         assigned: Optional[Set[str]] = None
         for path, member in _members(name, module):
@@ -146,21 +196,10 @@ def _assigned(module: types.ModuleType) -> Set[str]:
     return names
 
 
-def _foreign(name: str, module: types.ModuleType, root: str) -> Iterator[str]:
-    ours = {id(new) for _, _, new in patching.replaced}
-    for key, member in _members(name, module):
-        if isinstance(member, _CONSTANTS) or id(member) in ours:
-            continue
-        function = getattr(member, "__func__", getattr(member, "fget", member))
-        code = getattr(function, "__code__", None)
-        if code is not None and code.co_filename.startswith(root):
-            yield "{}.{}".format(name, key)
-
-
 def _private_names(package: str) -> Set[str]:
     """Every `_x` that the SDK's own code defines or touches."""
     names: Set[str] = set()
-    for module_name, module in _of(package):
+    for module_name, module in baseline.modules(package):
         names.update(vars(module))
         for item in list(vars(module).values()):
             if isinstance(item, type) and item.__module__ == module_name:
@@ -206,6 +245,10 @@ def _private_uses(path: str, package: str, tests: Optional[str]) -> List[Tuple[s
             found.append((node.attr, node.lineno, not isinstance(node.ctx, ast.Load)))
         elif isinstance(node, ast.Call):
             found += _named_in_call(node, defined)
+        elif isinstance(node, ast.Subscript) and _is_dictionary(node.value):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if isinstance(key, str) and _is_private(key) and key not in defined:
+                found.append((key, node.lineno, not isinstance(node.ctx, ast.Load)))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
             parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
             found += [(part, node.lineno, False) for part in parts if _is_private(part)]
@@ -234,15 +277,36 @@ def _leave_out_tests(scope: Any, name: str) -> None:
 
 
 def _named_in_call(node: ast.Call, defined: Set[str]) -> List[Tuple[str, int, bool]]:
-    """`getattr(x, "_y")`, `setattr(x, "_y", …)` and their like."""
+    """`getattr(x, "_y")`, `setattr(x, "_y", …)`, `object.__setattr__(x, "_y", …)`, `vars(x).update(_y=…)`."""
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    if name not in ("getattr", "setattr", "delattr", "object") or len(node.args) < 2:
-        return []
-    given = node.args[1]
-    text = given.value if isinstance(given, ast.Constant) else None
-    if isinstance(text, str) and _is_private(text) and text not in defined:
-        return [(text, node.lineno, name != "getattr")]
-    return []
+    names: List[str] = []
+    if name in _BY_NAME:
+        names = [
+            each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+    elif name in _OF_DICTIONARIES and _is_dictionary(getattr(node.func, "value", None)):
+        keys = [key for each in node.args if isinstance(each, ast.Dict) for key in each.keys]
+        constants = [each for each in (*keys, *node.args) if isinstance(each, ast.Constant)]
+        names = [each.value for each in constants if isinstance(each.value, str)]
+        names += [each.arg for each in node.keywords if each.arg is not None]
+    return [
+        (text, node.lineno, name not in ("getattr", "get"))
+        for text in names
+        if _is_private(text) and text not in defined
+    ]
+
+
+_BY_NAME = frozenset(
+    {"getattr", "setattr", "delattr", "object", "__setattr__", "__delattr__", "setitem", "delitem"}
+)
+_OF_DICTIONARIES = frozenset({"update", "setdefault", "pop", "get", "__setitem__", "__delitem__", "__ior__"})
+
+
+def _is_dictionary(node: Any) -> bool:
+    """True for `vars(x)` and `x.__dict__`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "vars" and len(node.args) == 1
+    return isinstance(node, ast.Attribute) and node.attr == "__dict__"
 
 
 def _defined(tree: ast.AST) -> Set[str]:

@@ -5,17 +5,22 @@ Rules:
 2. A field without a value is absent; a few fields hold a value that may be null (`_NULLABLE`).
 3. Every line is one `write` on a descriptor opened for appending, so a killed process loses nothing.
 4. A fault of the recorder is written as `recorder.failed`, once for each place it came from.
+5. Each line ends in a code (`mac`) of itself and the line before under the run's key, which no file holds
+   once the script runs: the host refuses a line that was not written here. A script that takes the key out
+   of this process's memory is not found out.
 """
 
 import contextlib
 import contextvars
 import fcntl
 import functools
+import hashlib
 import json
 import os
+import sys
 import threading
 import traceback
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 from . import patching
 from .interrupts import Held
@@ -44,6 +49,23 @@ paused: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_paus
 """True while the recorder itself uses the SDK."""
 
 
+def _ignore() -> None:
+    return
+
+
+before_emitting: Callable[[], None] = _ignore
+"""Called before an event is written."""
+
+
+on_work: Callable[[], None] = _ignore
+"""Called where the SDK is at work for the script (`_WORK`)."""
+_WORK = frozenset({"run.started", "model.called", "run.ended", "state.decided"})
+
+
+on_event: List[Callable[[str, Dict[str, Any]], None]] = []
+"""Called with each event's kind and fields once it is written."""
+
+
 def label(letter: str, number: object) -> Dict[str, str]:
     """A name that the host numbers by first appearance."""
     return {"$label": "{}:{}".format(letter, number)}
@@ -52,16 +74,21 @@ def label(letter: str, number: object) -> Dict[str, str]:
 class Journal:
     """Where the events of one process go."""
 
-    def __init__(self, directory: str, mode: str, process: str) -> None:
+    def __init__(self, directory: str, mode: str, process: str, seal: str = "") -> None:
         self.directory = directory
         self.mode = mode
         self.process = process
         self.lanes = Lanes(process)
         self._count = 0
+        self._notes = 0
         self._numbers: Dict[str, int] = {}
         self._lock = threading.RLock()
         self._failures: Dict[str, int] = {}
         self._silent = False
+        self._seal = bytes.fromhex(seal)
+        self._chain = process
+        self.strangers = False
+        """True once somebody else has called `emit`."""
         self._descriptor = self._open()
 
     @property
@@ -95,7 +122,10 @@ class Journal:
         """Go on under another mode (after the fork at the import) or as another process."""
         self.mode = mode
         if process is not None:
+            if self._seal and self.process == "0":
+                self._seal = bytes.fromhex(seal_of_children(self._seal.hex()))
             self.process = process
+            self._chain = process
             self._count = 0
             self.lanes.restart(process)
         self._lock = threading.RLock()
@@ -125,12 +155,17 @@ class Journal:
         """Write one event and return its name; None where this process is silent."""
         if self.is_silent:
             return None
+        before_emitting()
+        if not patching.is_own(sys._getframe(1)):
+            self.strangers = True
         nullable = _NULLABLE.get(kind, ())
         body = {key: item for key, item in fields.items() if item is not None or key in nullable}
         innermost = run.get() if of_run is ... else of_run
         if innermost is not None:
             body["run"] = innermost
         body["kind"] = kind
+        if kind in _WORK:
+            on_work()
         with Held(), self._lock:
             lane = lane if lane is not None else self.lanes.current()
             self._count += 1
@@ -138,8 +173,27 @@ class Journal:
             predecessors = self.lanes.happened(lane, name)
             predecessors += [other for other in after if other and other not in predecessors]
             head: Dict[str, Any] = {"n": name, "lane": self.lanes.name(lane), "after": predecessors}
-            self._write(json.dumps({**head, **body}, separators=(",", ":")) + "\n")
+            self._write(self.sealed({**head, **body}))
+            for listener in on_event:
+                listener(kind, body)
         return name
+
+    def note(self, kind: str, fields: Dict[str, Any]) -> None:
+        """Write a line that is no event: it happened in no lane, and nothing comes after it."""
+        if not self.is_silent:
+            with Held(), self._lock:
+                self._notes += 1
+                name = "{}:note-{}".format(self.process, self._notes)
+                self._write(self.sealed({"n": name, "kind": kind, **fields}))
+
+    def sealed(self, document: Dict[str, Any], *, last: bool = False) -> str:
+        """A line of JSON with its code, which the next one's rests on but for that of the last word."""
+        line = json.dumps(document, separators=(",", ":"))
+        if self._seal:
+            code = mac(self._seal, self._chain, line.encode("ascii"))
+            self._chain = self._chain if last else code
+            line = '{},"mac":"{}"}}'.format(line[:-1], code)
+        return line + "\n"
 
     def failed(self, part: str, error: BaseException) -> None:
         """Say that the recorder itself failed in `part`."""
@@ -177,6 +231,16 @@ class Journal:
                 os.close(earlier)
 
 
+def mac(seal: bytes, chain: str, line: bytes) -> str:
+    """The code of a line (or of the last word) after what `chain` stands for."""
+    return hashlib.blake2b(chain.encode("ascii") + b"\n" + line, key=seal, digest_size=16).hexdigest()
+
+
+def seal_of_children(seal: str) -> str:
+    """The key of all other processes of a run: what they are given may be read by the script."""
+    return hashlib.blake2b(b"children", key=bytes.fromhex(seal), digest_size=32).hexdigest()
+
+
 def raise_descriptor(low: int) -> int:
     """Move a descriptor to where no script looks."""
     try:
@@ -195,10 +259,10 @@ def _place(error: BaseException) -> str:
 _journal: Optional[Journal] = None
 
 
-def open_journal(directory: str, mode: str, process: str) -> Journal:
-    """Open the journal of this process."""
+def open_journal(directory: str, mode: str, process: str, seal: str = "") -> Journal:
+    """Open the journal of this process; `seal` is its key, 32 bytes in hexadecimal, or empty."""
     global _journal
-    _journal = Journal(directory, mode, process)
+    _journal = Journal(directory, mode, process, seal)
     patching.fault = _journal.failed
     return _journal
 
@@ -214,13 +278,40 @@ def journal() -> Journal:
     return _journal
 
 
+def note(kind: str, fields: Dict[str, Any]) -> None:
+    """Write a line that is no event, where there is a journal (`Journal.note`)."""
+    if _journal is not None:
+        _journal.note(kind, fields)
+
+
+def has_strangers() -> bool:
+    """Whether anybody but the recorder wrote to the journal by its own function."""
+    return _journal is not None and _journal.strangers
+
+
+at_work: List[Callable[[bool], None]] = []
+"""Called with True where the recorder begins to work on the script's time, and with False at its end."""
+
+
+class _Work:
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        for each in at_work:
+            each(True)
+
+    def __exit__(self, *_: object) -> None:
+        for each in at_work:
+            each(False)
+
+
 def guarded(part: str) -> Callable[[Function], Function]:
     """Turn a fault of the recorder's own in the decorated function into an event."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with Held():
+            with Held(), _Work():
                 try:
                     return function(*args, **kwargs)
                 except Exception as error:
@@ -235,7 +326,7 @@ def guarded(part: str) -> Callable[[Function], Function]:
 @contextlib.contextmanager
 def watching(part: str) -> Iterator[None]:
     """The same as `guarded` for a block."""
-    with Held():
+    with Held(), _Work():
         try:
             yield
         except Exception as error:

@@ -27,6 +27,7 @@ from . import (
     probe,
     processes,
     pytests,
+    warned,
 )
 from .adapters import Adapter, adapter_for
 from .events import open_journal, watching
@@ -50,7 +51,7 @@ class Recording:
         self._mode = plan.modes[0]
         self._ended = False
         process = "0" if plan.child is None else str(plan.child["number"])
-        self._journal = open_journal(plan.control, self._mode, process)
+        self._journal = open_journal(plan.control, self._mode, process, plan.seal)
         self._summary = Summary(plan)
         self._adapter: Optional[Adapter] = None
         """That of the SDK, once the script has imported it."""
@@ -71,6 +72,10 @@ class Recording:
         importing.finder.when_loaded(plan.package, self._imported)
         sys.meta_path.insert(0, importing.finder)
         sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
+        with watching("conduct"):
+            conduct.begin(plan)
+        with watching("warnings"):
+            self._summary.gaps += warned.install(plan)
         audit.install(plan)
         processes.install(plan)
         processes.on_leave = self._leave
@@ -84,9 +89,9 @@ class Recording:
     def _imported(self, module: types.ModuleType) -> None:
         """The script's import of the SDK is done: hook it, then become one process a mode."""
         plan = self._plan
-        collector.rest(plan)
         with watching("conduct"):
-            conduct.before(plan.package)
+            conduct.imported(plan)
+        collector.rest(plan)
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
         adapter = self._adapter = adapter_for(plan.adapter)
@@ -94,6 +99,8 @@ class Recording:
         with watching("bodies"):
             self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True
+        with watching("conduct"):
+            conduct.watch(plan)
         fields = {"module": module.__name__, "hooks": adapter.known_hooks()}
         self._journal.emit("sdk.imported", fields)
 

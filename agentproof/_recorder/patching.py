@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 import weakref
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Set, Tuple
 
 
@@ -44,7 +44,12 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 def is_own(frame: Any) -> bool:
     """True for a frame of the recorder's code."""
-    return bool(frame.f_code.co_filename.startswith(_HERE))
+    return is_own_code(frame.f_code)
+
+
+def is_own_code(code: CodeType) -> bool:
+    """True for the recorder's code."""
+    return code.co_filename.startswith(_HERE)
 
 
 def clean(error: BaseException) -> None:

@@ -4,6 +4,8 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
+from .events import seal_of_children
+
 
 class Plan:
     """One run of the recorder: which script, in which modes, where to write."""
@@ -25,14 +27,26 @@ class Plan:
         """For a process that the script started: its number, its parent event, what it is to run."""
         self.tests: List[str] = list(document.get("tests", ()))
         """pytest node ids below the root; then these are run instead of the entry."""
+        self.seal: str = document.get("seal", "")
+        """The key of what this process writes down; empty where the host gave none."""
         self.path = ""
 
     @classmethod
     def read(cls, path: str) -> "Plan":
-        """Read a plan."""
+        """Read a plan, and take the key away from where the script could read it."""
         with open(path, encoding="utf-8") as stream:
-            plan = cls(json.load(stream))
+            document = json.load(stream)
+        plan = cls(document)
         plan.path = path
+        if plan.child is not None:
+            document.pop("seal", None)
+            with open(path, "w", encoding="utf-8") as stream:
+                json.dump(document, stream)
+        key = os.path.join(plan.control, "seal.key")
+        if plan.child is None and os.path.exists(key):
+            with open(key, encoding="ascii") as stream:
+                plan.seal = stream.read()
+            os.unlink(key)
         return plan
 
     @property
@@ -60,4 +74,5 @@ class Plan:
             "site_packages": self.site_packages,
             "network": self.network,
             "child": child,
+            "seal": self.seal if self.child is not None or not self.seal else seal_of_children(self.seal),
         }

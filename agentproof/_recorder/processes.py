@@ -230,6 +230,10 @@ def execute(target: Dict[str, Any]) -> None:
         source, path = target["code"].encode("utf-8"), "<string>"
     else:
         path = os.path.join(os.getcwd(), target["path"])
+        if _plan is not None and not os.path.lexists(path):
+            # Its code stays where the reproduction's code is; the working directory has its other files.
+            beside = os.path.join(_plan.root, target["path"])
+            path = beside if os.path.isfile(beside) else path
         if _is_package(path):
             _execute_package(path)
             return

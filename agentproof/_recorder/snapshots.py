@@ -1,8 +1,14 @@
 """Ask live objects without touching them: in a forked child that answers through a pipe.
 
-A child may be forked while this process has one thread, or others that only wait for work (idle
-workers of a thread pool hold no lock). The parent stays as it was by construction. Otherwise the
-caller asks in this process and puts back what the question changed. Standard library only.
+1. A child may be forked while this process has one thread, or others that only wait for work (idle
+   workers of a thread pool hold no lock). The parent stays as it was by construction. Otherwise the
+   caller asks in this process and puts back what the question changed.
+2. The thread that asks, which may be that of an event loop, is held for at most `STALL` seconds by one
+   question, whatever the question does, and a child that would have to wait says so at once (`answering`).
+3. Children cost the script at most a twentieth of its time (`Budget`); then none is asked for a session
+   or a result.
+
+Standard library only.
 """
 
 import contextlib
@@ -19,16 +25,21 @@ import time
 import warnings
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
+from . import answering
 from .events import journal
 
 _leave = os._exit  # before anything else can take its place
 
-TIMEOUT = 20.0
+STALL = 0.045
+"""Seconds for one question, with all that it takes to ask it."""
+_BUSY = 0.03
+"""Seconds of processor time that a child may use up. One that has not got them within `STALL`, and waits for
+nothing, is held up by a busy machine and not by what it was asked: it is waited for up to `_BUSY_STALL`."""
+_BUSY_STALL = 1.0
 _CHUNK = 1 << 16
-_PATIENCE = {"settling": 0.3, "at work": 0.02}
-"""How long other threads are waited for, by what they do. The thread that asks, which may be that of an
-event loop, is held all the while. A thread that has nothing to do but to start, to end, or to take its next
-work needs microseconds, and all of this only on a machine that is very busy."""
+_PATIENCE = {"settling": 0.02, "at work": 0.005}
+"""How long other threads are waited for, by what they do. A thread that has nothing to do but to start, to
+end, or to take its next work needs microseconds, and all of this only on a machine that is very busy."""
 _NO_PATIENCE = 0.001
 """The same until they have been seen idle again: a script with a thread that works on is not slowed."""
 _is_patient = True
@@ -42,6 +53,52 @@ in_child = False
 
 class UnavailableError(Exception):
     """No child could be asked, or it gave no answer."""
+
+
+class StalledError(UnavailableError):
+    """The question would have had to wait: asked again, it would again."""
+
+
+class Budget:
+    """What was spent on looking, and how much of the script's time children may cost.
+
+    What the SDK itself says of a state in this process is counted but not held to it: evidence must not
+    depend on how fast a machine is.
+    """
+
+    LEAST = 0.05
+    SHARE = 0.05
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._depth = 0
+        self._since = 0.0
+        self.spent = 0.0
+        """Seconds that the script's threads were held in all."""
+        self.asked = 0.0
+        """Of these, for the sake of children."""
+
+    def __enter__(self) -> None:
+        if self._depth == 0:
+            self._since = time.monotonic()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.spent += time.monotonic() - self._since
+
+    @property
+    def passed(self) -> float:
+        """Seconds since this process began to run the script."""
+        return time.monotonic() - self._began
+
+    def is_left(self) -> bool:
+        """True while another child may be asked."""
+        return self.asked < max(self.LEAST, self.SHARE * self.passed)
+
+
+budget = Budget()
 
 
 def can_fork() -> bool:
@@ -146,8 +203,18 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     a loopback of its own, new connections are left to it.
 
     Raises:
-        UnavailableError: the child could not be forked, failed, or did not answer in time.
+        StalledError: the child would have had to wait, or did not answer in time.
+        UnavailableError: the child could not be forked, or failed.
     """
+    began = time.monotonic()
+    with budget:
+        try:
+            return _asked(question, may_write, began)
+        finally:
+            budget.asked += time.monotonic() - began
+
+
+def _asked(question: Callable[[], Any], may_write: bool, began: float) -> Any:
     if not can_fork():
         raise UnavailableError("other threads are at work")
     reading, writing = os.pipe()
@@ -161,7 +228,7 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
         _answer(question, reading, writing, may_write)
     os.close(writing)
     try:
-        data = _read_all(reading, child)
+        data = _read_all(reading, child, began)
     except BaseException:  # Ctrl-C; handlers of the script's wait (`interrupts`)
         os.kill(child, signal.SIGKILL)
         raise
@@ -172,6 +239,8 @@ def ask(question: Callable[[], Any], *, may_write: bool = False) -> Any:
     if not data:
         raise UnavailableError("the child gave no answer")
     answer = json.loads(data)
+    if "stalled" in answer:
+        raise StalledError(str(answer["stalled"]))
     if "error" in answer:
         raise UnavailableError(str(answer["error"]))
     return answer["answer"]
@@ -210,6 +279,8 @@ def _answer(question: Callable[[], Any], reading: int, writing: int, may_write: 
             _forbid_growing_files()
         try:
             text = json.dumps({"answer": question()})
+        except answering.WouldWait as error:
+            text = json.dumps({"stalled": str(error)})
         except BaseException as error:
             text = json.dumps({"error": "{}: {}".format(type(error).__name__, str(error)[:300])})
         data = text.encode("utf-8")
@@ -244,22 +315,39 @@ def _forbid_growing_files() -> None:
         return
 
 
-def _read_all(reading: int, child: int) -> bytes:
+def _read_all(reading: int, child: int, began: float) -> bytes:
     global _trusted
     parts: List[bytes] = []
-    deadline = time.monotonic() + TIMEOUT
+    deadline = began + STALL
     waiting = select.poll()  # `select` refuses descriptors above 1,023
     waiting.register(reading, select.POLLIN)
     while True:
         if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            if time.monotonic() < began + _BUSY_STALL and _is_held_up(child):
+                deadline = time.monotonic() + 0.005
+                continue
             os.kill(child, signal.SIGKILL)
             if threading.active_count() > 1:
                 _trusted = _IDLE[:-1]
-            return b""
+            raise StalledError("the child gave no answer in time")
         part = os.read(reading, _CHUNK)
         if not part:
             return b"".join(parts)
         parts.append(part)
+
+
+def _is_held_up(child: int) -> bool:
+    """True for a child that has work, and has not got the processor to do it."""
+    try:
+        opened = os.open("/proc/{}/stat".format(child), os.O_RDONLY)
+        try:
+            fields = os.read(opened, _CHUNK).rpartition(b")")[2].split()
+        finally:
+            os.close(opened)
+        ticks = int(fields[11]) + int(fields[12])
+        return fields[0] in (b"R", b"D") and ticks / os.sysconf("SC_CLK_TCK") < _BUSY
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, List, Tuple
 
-from . import audit, conduct, loaded
+from . import audit, conduct, loaded, snapshots
 from .events import journal
 from .plan import Plan
 
@@ -31,12 +31,15 @@ class Summary:
                 self._merge(document)
             path = journal().member("end.json")
             with open(path + ".part", "w", encoding="utf-8") as stream:
-                json.dump(document, stream)
+                stream.write(journal().sealed(document, last=True))
             os.replace(path + ".part", path)
 
     def _document(self) -> Dict[str, Any]:
         files = loaded.files(self._plan)
         document: Dict[str, Any] = {"loaded": [], "conduct": {}, "files": files, "coverage": []}
+        document["observed_ms"] = round(1000 * snapshots.budget.spent)
+        document["passed_ms"] = round(1000 * snapshots.budget.passed)
+        document["missed"] = sorted(audit.seen.missed)
         try:
             document["loaded"] = loaded.modules(self._plan)
             document["conduct"] = conduct.after(self._plan, files)
@@ -52,7 +55,7 @@ class Summary:
         for path in sorted(glob.glob(pattern)):
             with open(path, encoding="utf-8") as stream:
                 other = json.load(stream)
-            for name in ("loaded", "files", "coverage"):
+            for name in ("loaded", "files", "coverage", "missed"):
                 document[name] += [each for each in other[name] if each not in document[name]]
             document["files"].sort()
             document["loaded"].sort(key=lambda each: each["module"])

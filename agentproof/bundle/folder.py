@@ -8,6 +8,7 @@
    counts is its bytes, which are read once and never written.
 """
 
+import errno
 import functools
 import itertools
 import os
@@ -60,6 +61,41 @@ def read_folder(root: Path) -> Iterator[tuple[str, bytes]]:
     folder = _Folder(root)
     with folder.opened(str(root), None, "", _DIRECTORY) as top:
         yield from folder.files(top, str(root), "", MAX_PATH_DEPTH)
+
+
+def read_beside(root: Path, path: str) -> bytes | str | None:
+    """One file below `root`, by a path that `is_safe_path`; None where there is none.
+
+    Within the bounds of a member, and without following a link: of anything else it says what it is.
+
+    Raises:
+        CannotDoError: the operating system refuses to read it.
+    """
+    held: list[int] = []
+    try:
+        *parents, name = path.split("/")
+        if not _IS_HELD:
+            parents, name = [], str(root / path)
+        for part in (str(root), *parents) if _IS_HELD else ():
+            flags = _DIRECTORY | (_NO_LINK if held else 0)
+            held.append(os.open(part, flags, dir_fd=held[-1] if held else None))
+        held.append(os.open(name, _FILE, dir_fd=held[-1] if held else None))
+        about = os.fstat(held[-1])
+        if not stat.S_ISREG(about.st_mode):
+            return "no regular file"
+        if about.st_size > MAX_MEMBER_BYTES:
+            return f"{about.st_size} bytes"
+        data = _read(held[-1], about.st_size)
+        return data if len(data) <= MAX_MEMBER_BYTES else f"more than {MAX_MEMBER_BYTES} bytes"
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            return "a symbolic link, or no regular file"
+        raise CannotDoError(f"{root / path}: {error.strerror}") from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def _too_many() -> BundleError:

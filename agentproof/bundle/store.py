@@ -25,6 +25,7 @@ from ..limits import (
     MAX_ATTESTATION_BYTES,
     MAX_ATTESTATIONS,
     MAX_BUNDLE_BYTES,
+    MAX_FILES,
     MAX_STATE_BYTES,
     MAX_WHEEL_BYTES,
 )
@@ -32,10 +33,10 @@ from ..models.manifest import Manifest
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
 from ..system import temporary
-from ..system.files import read_bounded, write_atomic
+from ..system.files import is_stream, read_bounded, write_atomic
 from . import digests
 from .folder import is_safe_path, read_folder
-from .zip import read_stored, stored_zip
+from .zip import ZIP_END, read_stored, stored_zip, zip_overhead
 
 MANIFEST = "manifest.json"
 ATTESTATIONS = "attestations/"
@@ -190,7 +191,7 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
 
 def holds_another(path: Path, identity: str) -> bool:
     """Whether something lies at `path` that is not the bundle of that id."""
-    if not os.path.lexists(path):
+    if is_stream(path) or not path.exists():
         return False
     try:
         return bundle_id(read_bundle(path)) != identity
@@ -250,17 +251,23 @@ def _bundle(files: dict[str, bytes], *, shelf: Callable[[str], bytes | None] | N
         parts = path.split("/")
         for end in range(1, len(parts) + 1):
             prefix = "/".join(parts[:end])
-            kind = "file" if end == len(parts) else "directory"
+            kind = "file " if end == len(parts) else "directory "
             if seen.setdefault(prefix.lower(), kind + prefix) != kind + prefix:
-                raise BundleError("colliding_paths", f"{path!r} collides with another name")
+                raise BundleError(
+                    "colliding_paths", f"{path!r} collides with {seen[prefix.lower()].partition(' ')[2]!r}"
+                )
         if path.startswith(ATTESTATIONS):
             if len(data) > MAX_ATTESTATION_BYTES:
-                raise BundleError("too_large", f"over {MAX_ATTESTATION_BYTES} bytes", path=path)
+                raise BundleError(
+                    "too_large", f"{len(data)} bytes are over the limit of {MAX_ATTESTATION_BYTES}", path=path
+                )
             attestations[path.removeprefix(ATTESTATIONS)] = data
         elif path != MANIFEST:
             members[path] = data
     if len(attestations) > MAX_ATTESTATIONS:
-        raise BundleError("too_many", f"more than {MAX_ATTESTATIONS} attestations")
+        raise BundleError(
+            "too_many", f"{len(attestations)} attestations are over the limit of {MAX_ATTESTATIONS}"
+        )
     if MANIFEST not in files:
         raise _no_manifest(files)
     return Bundle(files[MANIFEST], members, attestations, shelf or _no_wheel)
@@ -273,8 +280,58 @@ def _no_manifest(files: Mapping[str, bytes]) -> BundleError:
 
 
 def zip_bytes(bundle: Bundle) -> bytes:
-    """The bundle as its one zip, with the wheel where it is attached."""
-    return stored_zip(_files(bundle))
+    """The bundle as its one zip, with the wheel where it is attached.
+
+    Raises:
+        CannotDoError: a reader would refuse it.
+    """
+    check_limits(bundle)
+    return stored_zip(files_of(bundle))
+
+
+def check_limits(bundle: Bundle) -> None:
+    """Apply to what is to be written what a reader applies to what it reads: names, numbers and sizes.
+
+    Raises:
+        CannotDoError: a reader would refuse it; the file, its size and the limit are named.
+    """
+    files = dict(files_of(bundle))
+    try:
+        _bundle(files, shelf=None)
+    except BundleError as error:
+        raise refused(error) from error
+    sizes = {path: len(data) for path, data in files.items()}
+    largest = max(sizes, key=sizes.__getitem__)
+    total = sum(sizes.values()) + sum(zip_overhead(path) for path in files) + ZIP_END
+    if len(files) > MAX_FILES:
+        raise refused(BundleError("too_many", f"{len(files)} files are over the limit of {MAX_FILES}"))
+    if total > MAX_BUNDLE_BYTES:
+        text = (
+            f"as a zip it has {total} bytes, over the limit of {MAX_BUNDLE_BYTES}; the largest file is "
+            f"{largest} with {sizes[largest]}"
+        )
+        raise refused(BundleError("too_large", text), thin=largest.startswith(WHEELS))
+
+
+_SMALLER: Mapping[str, str] = {
+    "too_large": "let the script print less, or make fewer and smaller states",
+    "too_many": "let the script do less: a reproduction is short",
+    "too_parallel": "let the script do less at the same time: a reproduction is short",
+    "too_deep": "let the script nest less",
+    "unsafe_path": "rename the file: a bundle's names are ASCII, at most 240 letters and 8 directories deep",
+    "colliding_paths": "rename one of them: on some systems they are one file",
+}
+
+
+def is_limit(reason: str) -> bool:
+    """Whether a reader refuses a bundle for this reason because of what was recorded, not of how."""
+    return reason in _SMALLER
+
+
+def refused(error: BundleError, *, thin: bool = False) -> CannotDoError:
+    """The error for a recording that a reader would refuse for a limit."""
+    hint = "--thin leaves the wheel out of the zip" if thin else _SMALLER[error.reason]
+    return CannotDoError(f"no bundle can hold this recording: {error.message}", hint=hint)
 
 
 def bundle_id(bundle: Bundle) -> str:
@@ -292,7 +349,7 @@ def short(digest: str) -> str:
     return f"{digest[:8]}…{digest[-4:]}"
 
 
-def _files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
+def files_of(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     yield MANIFEST, bundle.manifest
     yield from bundle.members.items()
     for name, data in bundle.attestations.items():
@@ -305,8 +362,8 @@ def without_wheel(bundle: Bundle) -> Bundle:
     return Bundle(bundle.manifest, members, bundle.attestations)
 
 
-def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
-    """Write the bundle as the directory `path`, which appears whole or not at all.
+def write_bundle(bundle: Bundle, path: Path, *, wheels: Path | None = None, replace: bool = False) -> None:
+    """Write the bundle to `path`, as a zip where it is named so, else as a directory; whole or not at all.
 
     With `wheels` (a repository store's) the wheel goes there instead of into the bundle. The same
     recording (equal manifest) is written again freely and keeps the attestations that are there;
@@ -320,12 +377,16 @@ def write_directory(bundle: Bundle, path: Path, *, wheels: Path | None = None, r
     detached = {} if wheels is None else _detached(bundle)
     kept = {name: data for name, data in bundle.members.items() if name not in detached}
     whole = Bundle(bundle.manifest, kept, {**held, **bundle.attestations})
+    check_limits(whole)
     for name, data in detached.items():
         _put_on_shelf(Path(wheels or "") / name.removeprefix(WHEELS), data)
+    if path.name.endswith(".zip"):
+        write_atomic(path, zip_bytes(whole))
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.replacement(path) as new:
-            for relative, data in _files(whole):
+            for relative, data in files_of(whole):
                 place = new / relative
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(data)
@@ -352,7 +413,8 @@ def _held(path: Path, bundle: Bundle, *, replace: bool) -> Mapping[str, bytes]:
     """The attestations to keep from the same recording at `path`."""
     if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
         return {}
-    if path.is_symlink() or not (path / MANIFEST).is_file():
+    is_bundle = path.is_file() if path.name.endswith(".zip") else (path / MANIFEST).is_file()
+    if path.is_symlink() or not is_bundle:
         raise CannotDoError(f"{path} exists and is no bundle", hint="choose another place with --output")
     try:
         there = read_bundle(path)

@@ -98,6 +98,7 @@ class Prepared:
             isolation=self._choice,
             limits=self._conditions.limits,
             repeats=repeats,
+            variables=self._conditions.variables.values,
             recorder=runner.locating_archive(wanted),
         )
         bundle = assemble(
@@ -107,6 +108,7 @@ class Prepared:
             wheel=self.wheel,
             installed_files=self._environment.installed_files,
             allow_sdk_changes=self._conditions.allow_sdk_changes,
+            variables=self._conditions.variables,
         )
         modes = {mode: read_located(raw, sdk.package) for mode, raw in seen.repeats[0].items()}
         return LocatedRun(bundle, modes)

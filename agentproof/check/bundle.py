@@ -7,8 +7,9 @@ one is not made when an earlier one failed:
                 has a place in the format, and nothing else is there.
 2. encoding     Traces, states and attestations are in the one encoding and of their shape.
 3. signature    Each attestation is one good signature over the very statement that this manifest
-                gives for its role; a `recorded` one is there; one signer is trusted by the reader, and
-                as many of a role as the reader demands.
+                gives for its role; a `recorded` one is there; somebody whom the reader trusts recorded it
+                (or replayed or endorsed it, where the reader accepts that), and as many of a role signed
+                as the reader demands. A replay that compared the evidence alone counts for nothing.
 4. environment  `pylock.toml` is what the manifest's environment renders to; the target is in it.
 5. source       The target wheel agrees with its RECORD and with its name; every loaded module is one
                 of its files; the reader holds the same wheel.
@@ -37,6 +38,7 @@ from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
 from ..claims.judge import Rejudgement, judge, rejudge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
+from ..models.expectations import NOTHING
 from ..models.header import Header
 from ..models.manifest import ClaimResult, Judgement, Manifest, Target
 from ..models.projection import evidence_id
@@ -92,6 +94,8 @@ class Reader:
     """Environments' site-packages to compare them with."""
     thresholds: Mapping[Role, int] = field(default_factory=dict)
     """How many trusted signers of a role there must be, by distinct keys and principals."""
+    accept: frozenset[Role] = frozenset()
+    """Roles beside `recorded` that are enough where nobody trusted recorded the bundle."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def check_bundle(
     *,
     reader: Reader,
     label: str | None = None,
-    authored: Callable[[str], bytes | None] | None = None,
+    authored: content.Authored | None = None,
 ) -> CheckedBundle:
     """Check one bundle; `authored` gives the reader's own file for one of the reproduction, if any."""
     return _Check(bundle, reader, label, authored).run()
@@ -178,7 +182,7 @@ class _Check:
         bundle: Bundle,
         reader: Reader,
         label: str | None,
-        authored: Callable[[str], bytes | None] | None,
+        authored: content.Authored | None,
     ) -> None:
         self.bundle = bundle
         self.reader = reader
@@ -261,15 +265,19 @@ class _Check:
             raise BundleError("not_recorded", "no attestation of the role `recorded`, which `record` makes")
         trust, at = self.reader.trust, self.reader.at or datetime.now(UTC)
         self.signers = [signers.judge_signer(attestation, trust, at) for attestation in self.attestations]
-        trusted = [signer for signer in self.signers if signer.principals]
+        trusted = signers.counted(self.signers)
         for role, needed in sorted(self.reader.thresholds.items()):
             found = signers.count_distinct(signer for signer in trusted if signer.role == role)
             if found < needed:
                 text = f"{found} trusted `{role}` by distinct keys and principals; {needed} demanded"
                 return "failed", "threshold", text
-        outcome = signers.judge_signature(self.signers, trust)
+        accepted: set[Role] = {"recorded", *self.reader.accept}
+        outcome = signers.judge_signature(self.signers, trust, accepted=accepted)
         if outcome[0] == "not_made":
             self.hint = "say whom you trust: --trust FILE, or `agentproof trust add`"
+        if outcome[1] == "not_accepted":
+            rests = signers.rests_on(self.signers)
+            self.hint = f"trust who recorded it, or take that for enough: --accept {rests}"
         return outcome
 
     # 4. environment
@@ -343,7 +351,7 @@ class _Check:
         told = tuple((each.mode, files[each.trace]) for each in manifest.recordings)
         ran = tuple((path, files[path]) for path in script.files)
         found = _EVIDENCE.get(
-            (target.sha256, ran, script.tests, told),
+            (target.sha256, ran, script.tests, told, script.expectations),
             1,
             lambda: evidence_id(
                 target_sha256=target.sha256,
@@ -351,6 +359,7 @@ class _Check:
                 tests=script.tests,
                 traces=self.traces.values(),
                 state=self.states.__getitem__,
+                expectations=script.expectations or NOTHING,
             ),
         )
         if found != manifest.evidence_id:
@@ -374,6 +383,7 @@ class _Check:
             "conduct": manifest.conduct,
             "isolation": manifest.isolation,
             "coverage": manifest.coverage,
+            "version": manifest.judgement.version or 1,
         }
         recorded = manifest.judgement
         seen_by = {"traces": self.traces, "state": self.states.__getitem__, **given}
@@ -383,7 +393,12 @@ class _Check:
             judgement = judge(authored=authored, **seen_by)
             return judgement, content.values_in(judgement), verdict_of(judgement)
 
-        key = (seen, *given.values(), tuple((each.id, each.mode) for each in authored))
+        key = (
+            seen,
+            manifest.reproduction.expectations,
+            *given.values(),
+            tuple((each.id, each.mode) for each in authored),
+        )
         own, values, verdict = _JUDGED.get(key, 1, everything_judged)
         if recorded == own and content.values_in(recorded) == values:
             self.judgement, self.verdict = own, verdict
@@ -421,6 +436,8 @@ class _Check:
             verdict=self.verdict,
             checks=tuple(results),
             signers=tuple(self.signers),
+            rests_on=signers.rests_on(self.signers),
+            sdk_changes="allowed" if manifest is not None and manifest.conduct.allowed else None,
             differences=tuple(self.differences),
             stated=content.stated(manifest) if manifest is not None else (),
             also=tuple(map(reported, self.also)),

@@ -205,7 +205,7 @@ def _check_rows(comparison: Comparison, inside: Mapping[Sha256, Bundle]) -> tupl
                 raise BundleError("missing", f"row {row.reproduction} rests on it", path=BUNDLES + identity)
             used.add(identity)
             attempts.append(Attempt(cell.target, bundle=inside[identity]))
-        series.append(Series(row.reproduction, tuple(attempts)))
+        series.append(Series(row.reproduction, tuple(attempts), good=row.good is True))
     for identity in sorted(inside.keys() - used):
         raise BundleError("unlisted", "no row rests on it", path=BUNDLES + identity)
     expected = build_rows(series)
@@ -247,13 +247,16 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
     outcomes = Outcomes(
         members=("passed", None, f"{len(found.comparison.members)} files match the manifest"),
         encoding=("passed", None, "every file is in its one form"),
-        signature=worst("signature", judge_signature(found.signers, reader.trust)),
+        # A comparison is only ever endorsed: who ran what is said by its recordings, each held to its own.
+        signature=worst("signature", judge_signature(found.signers, reader.trust, accepted={"endorsed"})),
         environment=worst("environment", ("passed", None, f"{all_of} are pinned")),
         source=worst("source", ("passed", None, f"{all_of} are about a wheel that you hold")),
         claims=worst("claims", ("passed", None, f"recomputed in {count} recordings, which give: {rows}")),
         checkout=worst("checkout", _same_files(all_of)) if reader.checkouts else NOT_ASKED,
         installed=worst("installed", _same_files(all_of)) if reader.installed else NOT_ASKED,
     )
+    weakest = [report.rests_on for report in inner]
+    role = next((role for role in ("endorsed", "replayed", "recorded") if role in weakest), None)
     return report_on(
         outcomes,
         label=label,
@@ -261,6 +264,7 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
         signers=found.signers,
         also=tuple(claim for report in inner for claim in report.also),
         not_recomputed=tuple(claim for report in inner for claim in report.not_recomputed),
+        rests_on=None if None in weakest else role,
     )
 
 

@@ -4,24 +4,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..bundle.folder import read_beside
 from ..bundle.store import MANIFEST, Bundle, sha256, short
-from ..claims import AUTHORED, AuthoredClaim, find_authored, header_claims
+from ..bundle.wheel import Wheel, normalise, read_wheel, same_version
+from ..claims import AUTHORED, AuthoredClaim, expected_claims, find_authored, header_claims
 from ..claims.authored import probe_check
-from ..errors import BundleError, CannotDoError, UsageError
+from ..errors import BundleError, UsageError
 from ..limits import MAX_KEPT_BYTES, MAX_REFERRED_BYTES
 from ..models.diff import Absent, diff
 from ..models.events import ScriptStarted
+from ..models.expectations import NOTHING, Expectations, check_consistent, includes
 from ..models.header import Header, read_header
-from ..models.manifest import ClaimResult, Judgement, Manifest, Target
+from ..models.manifest import LATEST, ClaimResult, Judgement, Manifest, Target
 from ..models.report import Difference
 from ..models.trace import Mode, Trace
 from ..models.wire import compact
 from .members import require
 from .memo import Memo
-from .source import Wheel, normalise, read_wheel, same_version
 
 if TYPE_CHECKING:
     from .trees import TreeComparison
@@ -54,10 +57,26 @@ def check_environment(manifest: Manifest) -> None:
         for package in locked
     ]
     require(same == [True], "the target is not one of the environment's packages", reason="other_lock")
+    if manifest.reproduction.requires:
+        _require_requirements(manifest.reproduction.requires)
     origin = target.origin
     from_git = origin.kind == "checkout"
     require(from_git or (origin.commit is None and origin.tree is None), "a commit of no checkout")
     require(from_git or origin.dirty is None, "a dirty tree of no checkout")
+    named = origin.revision is None or from_git or (origin.kind == "index" and origin.revision == LATEST)
+    require(named, "a revision of no checkout")
+
+
+def _require_requirements(texts: Iterable[str]) -> None:
+    """Each is a requirement of a name, which a replay asks an index for."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 (5 ms, for few bundles)
+
+    for text in texts:
+        try:
+            named = Requirement(text).url is None
+        except InvalidRequirement:
+            named = False
+        require(named, f"reproduction.requires: {text!r} is not a requirement of a name")
 
 
 def read_target(data: bytes, target: Target) -> Wheel:
@@ -65,42 +84,40 @@ def read_target(data: bytes, target: Target) -> Wheel:
     if sha256(data) != target.sha256:
         raise BundleError("other_wheel", "not the target's SHA-256", path=target.wheel)
     wheel = read_wheel(data, target.wheel)
-    if wheel.name != target.name or wheel.version != target.version:
+    if wheel.name != target.name or not same_version(wheel.version, target.version):
         text = f"its METADATA says {wheel.name} {wheel.version}; the manifest {target.name} {target.version}"
         raise BundleError("other_wheel", text, path=target.wheel)
     return wheel
 
 
-def authored_beside(path: Path) -> Callable[[str], bytes | None] | None:
+Authored = Callable[[str], bytes | str | None]
+"""Gives the reader's own file for one of the reproduction: its bytes, what else is there, or None."""
+
+
+def authored_beside(path: Path) -> Authored | None:
     """The authored files of the case that holds the bundle at `path`, in a repository store."""
     case = path.absolute().parent
-    if not path.is_dir() or not (case.parent / "wheels").is_dir():
+    # A zip that was sent may lie anywhere; a directory of bundles is a store by its name.
+    in_store = (case.parent / "wheels").is_dir() and (path.is_dir() or case.parent.name == "bundles")
+    if not in_store:
         return None
     if case.name == "bundles" and (case.parent / MANIFEST).is_file():
         return None  # an unpacked comparison, whose recordings have no author beside them
 
-    def read(name: str) -> bytes | None:
-        # A file of that name that cannot be the recorded one is a difference too, not an error.
-        place = case / name
-        try:
-            return place.read_bytes() if place.is_file() else None
-        except OSError as error:
-            raise CannotDoError(f"{place}: {error.strerror}") from error
-
-    return read
+    return partial(read_beside, case)
 
 
-def compare_authored(
-    manifest: Manifest, bundle: Bundle, authored: Callable[[str], bytes | None] | None
-) -> Iterator[Difference]:
+def compare_authored(manifest: Manifest, bundle: Bundle, authored: Authored | None) -> Iterator[Difference]:
     """The reproduction's files that are not those that the reader holds beside the bundle."""
     if authored is None:
         return
     for path in manifest.reproduction.files:
         mine = authored(path)
         if mine is not None and mine != bundle.members[path]:
+            # A file of that name that cannot be the recorded one is a difference too, not an error.
+            yours = mine if isinstance(mine, str) else sha256(mine)
             yield Difference(
-                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=sha256(mine)
+                what=f"{path} beside the bundle", bundle=sha256(bundle.members[path]), yours=yours
             )
         elif mine is None and path == manifest.reproduction.entry:
             yield Difference(
@@ -187,13 +204,27 @@ def check_header(manifest: Manifest, bundle: Bundle) -> Header:
         raise BundleError("bad_header", error.message) from error
     if (header.title, header.reference) != (script.title, script.reference):
         raise BundleError("other_header", "title or reference is not that of the header", path=script.entry)
+    check_expectations(script.expectations, header)
     return header
+
+
+def check_expectations(stated: Expectations | None, header: Header) -> None:
+    """What is said to be expected is something, makes sense, and the header's is among it."""
+    require(stated is None or bool(stated), "expectations without any")
+    given = stated or NOTHING
+    try:
+        check_consistent(given)
+    except UsageError as error:
+        raise BundleError("malformed", f"expectations: {error.message}", path=MANIFEST) from error
+    if not includes(given, header.expectations):
+        raise BundleError("other_header", "the header expects what the manifest does not", path=MANIFEST)
 
 
 def authored_in(
     manifest: Manifest, header: Header, traces: Mapping[Mode, Trace]
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims that the reproduction's header authors, as far as this tool can read them.
+    """The claims of what is expected, and those that the reproduction's header authors, as far as this tool
+    can read them.
 
     A manifest may have them in other versions, or of kinds, that this tool lacks. They are all there even
     so, and no others, and their arguments are the header's.
@@ -204,6 +235,11 @@ def authored_in(
     # An author could not know the names of rules that came later.
     taken = {claim.kind for claim in recorded if claim.arguments is None}
     claims: list[AuthoredClaim] = []
+    for expected in expected_claims(manifest.reproduction.expectations or NOTHING, modes=traces):
+        claim = written.get((expected.id, expected.mode))
+        if claim is None or claim.kind != expected.kind or _differ(expected.arguments, claim.arguments):
+            raise _other_authored()
+        claims.append(expected)
     try:
         for each in header_claims(header.claims, modes=traces, path=entry, taken=taken):
             claim = written.get((each.id, each.mode))
@@ -238,7 +274,12 @@ def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
     if tuple(rules) != recorded[: len(rules)] or places != sorted(set(places)):
         raise BundleError("other_claims", "claims are not in their order, each once", path=MANIFEST)
     modes = [each.mode for each in manifest.recordings]
+    script = manifest.reproduction
     expected = [
+        *(
+            (each.id, each.kind, each.mode)
+            for each in expected_claims(script.expectations or NOTHING, modes=modes)
+        ),
         *(
             (each.id, each.kind, each.mode)
             for each in header_claims(header.claims, modes=modes, path=manifest.reproduction.entry)
@@ -250,7 +291,7 @@ def check_claims(manifest: Manifest, header: Header, own: Judgement) -> None:
 
 
 def _other_authored() -> BundleError:
-    text = "its authored claims are not those of the reproduction's header and checks"
+    text = "its authored claims are not those of its expectations, the reproduction's header and its checks"
     return BundleError("other_claims", text, path=MANIFEST)
 
 

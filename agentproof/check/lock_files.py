@@ -5,14 +5,15 @@ Only digests count: a lock that pins a version without hashes says nothing about
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..bundle.wheel import normalise
 from ..errors import UsageError
 from ..limits import MAX_LOCK_BYTES
 from ..system.files import read_bounded, shown
-from .source import KnownLock, Pin, normalise
+from .source import KnownLock, Pin
 
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _REQUIREMENT = re.compile(
@@ -70,20 +71,22 @@ def _digests(wheel: Mapping[str, Any]) -> Iterator[str]:  # Any: TOML
 
 
 def _of_requirements(text: str) -> Iterator[Pin]:
-    for line in _logical_lines(text.splitlines()):
+    for line in logical_lines(text):
+        if line.startswith("-"):
+            continue
         match = _REQUIREMENT.match(line)
         if match is not None:
             yield Pin(normalise(match["name"]), match["version"], frozenset(_REQUIREMENT_HASH.findall(line)))
 
 
-def _logical_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Lines joined where they end in a backslash, without comments and options."""
+def logical_lines(text: str) -> Iterator[str]:
+    """The lines of a requirements file, joined where they end in a backslash, without comments."""
     whole = ""
-    for line in lines:
+    for line in text.splitlines():
         whole += re.sub(r"(?:^|\s)#.*", "", line)
         if whole.endswith("\\"):
             whole = whole[:-1] + " "
             continue
-        if whole.strip() and not whole.lstrip().startswith("-"):
+        if whole.strip():
             yield whole.strip()
         whole = ""

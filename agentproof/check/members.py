@@ -45,7 +45,8 @@ def _read_head(raw: bytes) -> list[bytes | None]:
 def parse_manifest(raw: bytes, *, digest: Sha256) -> Manifest:
     """The manifest, in its one form; `digest` is its own."""
     if len(raw) > MAX_MANIFEST_BYTES:
-        raise BundleError("too_large", f"over {MAX_MANIFEST_BYTES} bytes", path=MANIFEST)
+        text = f"{len(raw)} bytes are over the limit of {MAX_MANIFEST_BYTES}"
+        raise BundleError("too_large", text, path=MANIFEST)
     # Told apart before anything else, because a newer format explains every other oddity.
     form, version = _read_head(raw)
     if form is not None and version is not None and (form, version) != _KNOWN:
@@ -79,7 +80,8 @@ def check_members(manifest: Manifest, bundle: Bundle) -> None:
     """Every file of the bundle is in the manifest, byte for byte, and the other way round."""
     listed = manifest.members
     if len(listed) > MAX_MEMBERS:
-        raise BundleError("too_many", f"more than {MAX_MEMBERS} members", path=MANIFEST)
+        text = f"{len(listed)} members are over the limit of {MAX_MEMBERS}"
+        raise BundleError("too_many", text, path=MANIFEST)
     paths = [member.path for member in listed]
     if paths != sorted(set(paths)):
         raise BundleError("malformed", "members are not sorted by path, each once", path=MANIFEST)
@@ -119,12 +121,18 @@ def check_places(manifest: Manifest) -> None:
         require(not script.arguments, "reproduction.tests take no arguments")
     for path in script.files:
         require(_RESERVED.fullmatch(path) is None, f"{path} is no place for a file of the reproduction")
+    require(
+        list(script.variables) == sorted(set(script.variables)),
+        "reproduction.variables are not sorted, each once",
+    )
     modes = [recording.mode for recording in manifest.recordings]
     require(bool(modes) and modes == sorted(set(modes)), "recordings are not one a mode, in order")
     for recording in manifest.recordings:
         require(recording.trace == f"traces/{recording.mode}.json", f"{recording.trace} has another name")
-        differs = recording.agreement == "differ"
+        differs = recording.agreement in ("text", "differ")
         require(differs == bool(recording.differences), "`differences` without `differ`, or the reverse")
+        require(differs or not recording.touched, "`touched` without `differ`")
+        require(list(recording.touched) == sorted(set(recording.touched)), "`touched` is not sorted")
         require((recording.repeats == 1) == (recording.agreement == "single"), "`repeats` and `agreement`")
         require(recording.repeats > 0, "a recording without a repeat")
     needed = {*script.files, PYLOCK, wheel, *(recording.trace for recording in manifest.recordings)}

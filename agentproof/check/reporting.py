@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import BundleError
-from ..models.manifest import ClaimResult, Judgement, Manifest
+from ..models.manifest import ClaimResult, Judgement, Manifest, name_of_build
 from ..models.report import (
     ON_REQUEST,
     REQUIRED,
@@ -19,6 +19,7 @@ from ..models.report import (
     StatedClaim,
     Verdict,
 )
+from ..models.statement import Role
 
 Outcome = tuple[Literal["passed", "failed", "not_made"], str | None, str]
 """The status of one step, its reason code, and a sentence."""
@@ -50,6 +51,7 @@ def report_on(
     signers: tuple[Signer, ...] = (),
     also: tuple[ReportedClaim, ...] = (),
     not_recomputed: tuple[StatedClaim, ...] = (),
+    rests_on: Role | None = None,
 ) -> Report:
     """The report on something that is no single recording: without target and verdict."""
     results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
@@ -63,6 +65,8 @@ def report_on(
         verdict=None,
         checks=tuple(results),
         signers=signers,
+        rests_on=rests_on,
+        sdk_changes=None,
         differences=(),
         stated=(),
         also=also,
@@ -83,14 +87,18 @@ def result_of(name: CheckName, outcome: Outcome) -> CheckResult:
     return CheckResult(name=name, status=status, reason=reason, detail=detail[:4096])
 
 
+_TRUST = ("untrusted", "not_accepted", "threshold")
+"""Reasons for which a sound bundle is UNTRUSTED."""
+
+
 def status_of(results: Iterable[CheckResult]) -> BundleStatus:
     """The one word for these checks."""
     made = list(results)
     required = [result for result in made if result.name in REQUIRED]
     failed = [result.reason for result in made if result.status == "failed"]
-    if any(reason not in ("untrusted", "threshold", "other_source") for reason in failed):
+    if any(reason not in (*_TRUST, "other_source") for reason in failed):
         return "INVALID"
-    if any(reason in ("untrusted", "threshold") for reason in failed):
+    if any(reason in _TRUST for reason in failed):
         return "UNTRUSTED"
     if failed:
         return "STALE"
@@ -100,7 +108,14 @@ def status_of(results: Iterable[CheckResult]) -> BundleStatus:
 def target_of(manifest: Manifest) -> ReportedTarget:
     """The distribution under test."""
     target = manifest.target
-    return ReportedTarget(name=target.name, version=target.version, wheel=target.wheel, sha256=target.sha256)
+    build = name_of_build(target)
+    return ReportedTarget(
+        name=target.name,
+        version=target.version,
+        build=None if build == target.version else build,
+        wheel=target.wheel,
+        sha256=target.sha256,
+    )
 
 
 def verdict_of(judgement: Judgement) -> Verdict:
@@ -145,6 +160,8 @@ def unreadable(error: BundleError, label: str) -> Report:
         verdict=None,
         checks=tuple(results),
         signers=(),
+        rests_on=None,
+        sdk_changes=None,
         differences=(),
         stated=(),
         also=(),

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bundle.digests import sha256
-from ..bundle.store import MANIFEST, ZIP_SUFFIX, find_bundles, read_bundle, shelf_of
+from ..bundle.store import MANIFEST, ZIP_SUFFIX, bundle_id, find_bundles, read_bundle, shelf_of
 from ..diff.rows import target_name
 from ..errors import BundleError, UsageError
+from ..limits import MAX_STATE_BYTES
 from ..models.events import StateRestored
 from ..models.report import BundleStatus
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
 from ..sdk import KNOWN
+from ..system.files import read_bounded
 from .bundle import CheckedBundle, Reader, check_path
+from .members import check_members, check_places, parse_manifest
 
 _MARKS = tuple(sdk.state_mark for sdk in KNOWN.values())
 
@@ -59,11 +62,14 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
     if path.is_dir() or path.name.endswith(ZIP_SUFFIX):
-        bundle = read_bundle(path)
-        files = {name: bundle.members[name] for name in bundle.document.reproduction.files}
+        bundle = read_bundle(path, wheels=shelf_of(path))
+        manifest = parse_manifest(bundle.manifest, digest=bundle_id(bundle))
+        check_members(manifest, bundle)
+        check_places(manifest)
+        files = {name: bundle.members[name] for name in manifest.reproduction.files}
         carried = {f"{path}/{name}": data for name, data in files.items() if _has_mark(data)}
     else:
-        data = path.read_bytes()
+        data = read_bounded(path, limit=MAX_STATE_BYTES, what="saved state")
         carried = {str(path): data} if _has_mark(data) else {}
     if not carried:
         raise UsageError(

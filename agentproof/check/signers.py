@@ -1,6 +1,6 @@
 """Step 3 of `check`: attestations, what they must say, and who made them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from ..bundle.store import ATTESTATIONS, Bundle
 from ..errors import BundleError
 from ..models.diff import diff
 from ..models.manifest import Manifest
-from ..models.report import Signer
+from ..models.report import Covers, Signer
 from ..models.statement import (
     ROLES,
     Replay,
@@ -17,8 +17,9 @@ from ..models.statement import (
     build_endorsed_statement,
     build_recorded_statement,
     build_replayed_statement,
+    read_replay,
 )
-from ..trust.allowed_signers import Trust
+from ..trust.allowed_signers import Trust, people
 from ..trust.signing import PublicKey, attestation_name, verify_envelope
 from .members import at
 from .reporting import Outcome
@@ -31,6 +32,7 @@ class Attestation:
     path: str
     role: Role
     key: PublicKey
+    covers: Covers
     statement: Statement
     payload: bytes
 
@@ -50,7 +52,22 @@ def _parse_attestation(name: str, raw: bytes) -> Attestation:
         raise BundleError("unknown_role", f"predicateType {statement.predicateType!r}", path=path)
     if name != attestation_name(role, key):
         raise BundleError("other_name", f"it belongs under {attestation_name(role, key)}", path=path)
-    return Attestation(path, role, key, statement, payload)
+    covers = _COVERS[role]
+    if role == "replayed":
+        with at(path):
+            replay = read_replay(statement)
+        if not isinstance(replay, Replay):
+            covers = "evidence"
+        elif replay.not_captured:
+            covers = "observations_but_bodies"
+    return Attestation(path, role, key, covers, statement, payload)
+
+
+_COVERS: Mapping[Role, Covers] = {
+    "recorded": "recording",
+    "replayed": "observations",
+    "endorsed": "endorsement",
+}
 
 
 def check_statement(attestation: Attestation, manifest: Manifest, bundle_id: str) -> None:
@@ -61,18 +78,8 @@ def check_statement(attestation: Attestation, manifest: Manifest, bundle_id: str
         case "endorsed":
             expected = build_endorsed_statement(manifest, bundle_id=bundle_id)
         case "replayed":
-            with at(attestation.path):
-                replay = Replay.from_shape(attestation.statement.predicate)
-            expected = build_replayed_statement(
-                manifest,
-                bundle_id=bundle_id,
-                time=replay.timeCreated,
-                python=replay.python,
-                platform=replay.platform,
-                lock=replay.lock,
-                isolation=replay.isolation,
-                recorder=replay.recorder,
-            )
+            replay = read_replay(attestation.statement)
+            expected = build_replayed_statement(manifest, replay, bundle_id=bundle_id)
     if attestation.payload != expected:
         wanted = Statement.from_bytes(expected).to_shape()
         change = next(diff(wanted, attestation.statement.to_shape()), None)
@@ -88,20 +95,39 @@ def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer
         key=attestation.key.line,
         fingerprint=attestation.key.fingerprint,
         principals=judged.principals,
+        covers=attestation.covers,
         detail=judged.reason,
     )
 
 
-def judge_signature(signers: Iterable[Signer], trust: Trust) -> Outcome:
-    """What good signatures of these signers come to for this reader."""
+def counted(signers: Iterable[Signer]) -> list[Signer]:
+    """The trusted signers whose signature counts: one that compared the evidence alone does not."""
+    return [signer for signer in signers if signer.principals and signer.covers != "evidence"]
+
+
+def rests_on(signers: Iterable[Signer]) -> Role | None:
+    """The strongest role in which somebody trusted signed; None: nobody whose signature counts did."""
+    roles = {signer.role for signer in counted(signers)}
+    return next((role for role in ROLES.values() if role in roles), None)
+
+
+def judge_signature(signers: Iterable[Signer], trust: Trust, *, accepted: Collection[Role]) -> Outcome:
+    """What good signatures of these signers come to for this reader, who accepts these roles alone."""
     made = list(signers)
-    trusted = [signer for signer in made if signer.principals]
-    if trusted:
-        return "passed", None, name_signers(trusted)
+    role = rests_on(made)
+    if role in accepted:
+        return "passed", None, name_signers(counted(made))
+    if role is not None:
+        names = name_signers(counted(made))
+        return "failed", "not_accepted", f"nobody whom you trust recorded it, only {names}"
     if trust.given or any(signer.detail == "revoked" for signer in made):
         return "failed", "untrusted", name_signers(made)
     who = ", ".join(signer.fingerprint for signer in made)
-    return "not_made", "no_trust", f"the signature is good, by {who}; you named nobody to trust"
+    return (
+        "not_made",
+        "no_trust",
+        f"good, by {who}; whose key that is was not checked, for you named nobody to trust",
+    )
 
 
 def count_distinct(signers: Iterable[Signer]) -> int:
@@ -112,7 +138,7 @@ def count_distinct(signers: Iterable[Signer]) -> int:
     without using either side again (Kuhn's algorithm).
     """
     made = list(signers)
-    person = _people(principals for signer in made for principals in signer.principals)
+    person = people(principals for signer in made for principals in signer.principals)
     names = {signer.key: tuple(person[each] for each in signer.principals) for signer in made}
     taken: dict[str, str] = {}
 
@@ -127,24 +153,6 @@ def count_distinct(signers: Iterable[Signer]) -> int:
         return False
 
     return sum(place(key, set()) for key in names)
-
-
-def _people(principals: Iterable[str]) -> dict[str, str]:
-    """For each line's principals the one name that stands for everybody who shares a name with them."""
-    head: dict[str, str] = {}
-
-    def first(name: str) -> str:
-        while head[name] != name:
-            name = head[name]
-        return name
-
-    lines = list(principals)
-    for line in lines:
-        names = line.split(",")
-        for name in names:
-            head.setdefault(name, name)
-            head[first(name)] = first(names[0])
-    return {line: first(line.split(",")[0]) for line in lines}
 
 
 def name_signers(signers: Iterable[Signer]) -> str:

@@ -1,10 +1,4 @@
-"""Pure comparisons with what the reader holds: a wheel against itself, and against the reader's sources.
-
-`read_wheel` holds a wheel to its own RECORD:
-1. Its file name, its one .dist-info directory and its METADATA name one project and version.
-2. RECORD names every file exactly once and no other; each but RECORD itself (and its signatures) has
-   a SHA-256 or better and a size that are true.
-3. No path leaves the wheel.
+"""Pure comparisons of a target wheel with what was loaded of it, and with the reader's sources.
 
 `compare_loaded` holds modules to a wheel: each is a file of it with this digest, at the place where
 an import of that name finds it.
@@ -13,212 +7,18 @@ an import of that name finds it.
 wheel that comes with a bundle proves only that the bundle agrees with itself.
 """
 
-import base64
-import binascii
-import csv
-import functools
-import hashlib
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..bundle.digests import sha256
-from ..bundle.zip import WheelFile
+from ..bundle.wheel import Wheel, normalise, read_wheel
 from ..errors import BundleError, UsageError
-from ..limits import MAX_WHEEL_BYTES, MAX_WHEEL_TEXT
+from ..limits import MAX_WHEEL_BYTES
 from ..models.manifest import LoadedModule, Target
 from ..models.report import Difference
 from ..system.files import read_bounded, shown
-
-_WHEEL_NAME = re.compile(r"(?P<name>[^-/]+)-(?P<version>[^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+\.whl")
-_HASHES: Mapping[str, Callable[[], "hashlib._Hash"]] = {
-    "sha256": hashlib.sha256,
-    "sha384": hashlib.sha384,
-    "sha512": hashlib.sha512,
-}
-_UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
-_SCHEMES = ("purelib", "platlib")
-
-
-@functools.lru_cache(maxsize=1024)
-def normalise(name: str) -> str:
-    """A project's name as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """A wheel that agrees with its own RECORD."""
-
-    sha256: str
-    name: str
-    """Normalised."""
-    version: str
-    """As METADATA has it."""
-    installed: Mapping[str, str]
-    """The SHA-256 of each file that is installed below site-packages, by its path there."""
-    modules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """For each Python source its path: what an import of it is called, and its SHA-256."""
-
-
-def read_wheel(data: bytes, file_name: str) -> Wheel:
-    """The wheel in `data`; see the module for what it is held to.
-
-    Raises:
-        BundleError: it does not agree with itself.
-    """
-    key = (sha256(data), file_name)
-    if key not in _READ:
-        if len(_READ) >= _MAX_READ:
-            _READ.pop(next(iter(_READ)))
-        _READ[key] = _read_wheel(data, file_name, key[0])
-    return _READ[key]
-
-
-_MAX_READ = 16
-_READ: dict[tuple[str, str], Wheel] = {}
-"""Wheels that agreed with themselves, by the digest of their bytes: many bundles share one."""
-
-
-def _read_wheel(data: bytes, file_name: str, identity: str) -> Wheel:
-    match = _WHEEL_NAME.fullmatch(file_name)
-    if match is None:
-        raise BundleError("bad_wheel", "not a wheel's file name (PEP 427)", path=file_name)
-    archive = WheelFile(data, path=file_name)
-    info = _dist_info(archive.names, file_name)
-    project, version = _metadata(archive.read(f"{info}/METADATA", limit=MAX_WHEEL_TEXT), file_name)
-    for what, name, number in (
-        ("file name", match["name"], match["version"]),
-        (".dist-info directory", *_split_info(info)),
-    ):
-        if normalise(name) != normalise(project) or not same_version(number, version):
-            raise BundleError(
-                "bad_wheel",
-                f"its {what} says {name} {number}, its METADATA {project} {version}",
-                path=file_name,
-            )
-    digests = _check_to_record(archive, info, file_name)
-    data_directory = f"{info.removesuffix('.dist-info')}.data/"
-    installed: dict[str, str] = {}
-    for path, digest in digests.items():
-        place = _place(path, data_directory)
-        if place is not None and installed.setdefault(place, digest) != digest:
-            raise BundleError("bad_wheel", f"two files for {place}", path=file_name)
-    return Wheel(identity, normalise(project), version, installed, dict(_modules(installed)))
-
-
-def _modules(installed: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    for path, digest in installed.items():
-        stem = path.removesuffix(".py").removesuffix("/__init__")
-        if path.endswith(".py") and "." not in stem:
-            yield path, (stem.replace("/", "."), digest)
-
-
-def same_version(first: str, second: str) -> bool:
-    """Whether two spellings are one version (PEP 440)."""
-    if first == second:
-        return True
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (20 ms, for odd spellings only)
-
-    # In a wheel's file name `_` stands for `-`, and in older ones for the `+` of a local version.
-    for spelling in (first.replace("_", "-"), first.replace("_", "+", 1)):
-        try:
-            if Version(spelling) == Version(second):
-                return True
-        except InvalidVersion:
-            continue
-    return False
-
-
-def _dist_info(names: Iterable[str], file_name: str) -> str:
-    found = {head for head, _, rest in (name.partition("/") for name in names) if head.endswith(".dist-info")}
-    if len(found) != 1:
-        raise BundleError(
-            "bad_wheel", f"{len(found)} .dist-info directories; a wheel has one", path=file_name
-        )
-    (info,) = found
-    for needed in ("METADATA", "RECORD"):
-        if f"{info}/{needed}" not in names:
-            raise BundleError("bad_wheel", f"no {info}/{needed}", path=file_name)
-    return info
-
-
-def _split_info(info: str) -> tuple[str, str]:
-    name, _, version = info.removesuffix(".dist-info").rpartition("-")
-    return name, version
-
-
-def _metadata(raw: bytes, file_name: str) -> tuple[str, str]:
-    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    fields: dict[bytes, list[bytes]] = {b"name": [], b"version": []}
-    for line in head.split(b"\n"):
-        key, colon, value = line.partition(b":")
-        if colon and key.strip().lower() in fields:
-            fields[key.strip().lower()].append(value.strip())
-    if any(len(values) != 1 or not values[0].isascii() for values in fields.values()):
-        raise BundleError("bad_wheel", "its METADATA does not have one Name and one Version", path=file_name)
-    return fields[b"name"][0].decode("ascii"), fields[b"version"][0].decode("ascii")
-
-
-def _check_to_record(archive: WheelFile, info: str, file_name: str) -> dict[str, str]:
-    """The SHA-256 of every file but RECORD, after comparing them with RECORD."""
-    try:
-        text = archive.read(f"{info}/RECORD", limit=MAX_WHEEL_TEXT).decode("utf-8")
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BundleError("bad_record", f"its RECORD cannot be read: {error}", path=file_name) from error
-    names = set(archive.names)
-    digests: dict[str, str] = {}
-    listed: set[str] = set()
-    for row in rows:
-        if len(row) != 3 or row[0] in listed or row[0] not in names:
-            raise BundleError(
-                "bad_record",
-                f"its RECORD lists {row[0]!r} twice, malformed, or without a file",
-                path=file_name,
-            )
-        path, stated, size = row
-        listed.add(path)
-        if path.startswith("/") or "\\" in path or ".." in path.split("/"):
-            raise BundleError("bad_record", f"its RECORD has the path {path!r}", path=file_name)
-        if path in (f"{info}/{name}" for name in _UNHASHED) and not stated:
-            continue
-        sha256_digest = hashlib.sha256()
-        algorithm, _, encoded = stated.partition("=")
-        if algorithm not in _HASHES:
-            raise BundleError("bad_record", f"its RECORD gives {path} no SHA-256 or better", path=file_name)
-        other = None if algorithm == "sha256" else _HASHES[algorithm]()
-        length = 0
-        for chunk in archive.chunks(path):
-            length += len(chunk)
-            sha256_digest.update(chunk)
-            if other is not None:
-                other.update(chunk)
-        if size != str(length) or _decoded(encoded) != (other or sha256_digest).digest():
-            raise BundleError("bad_record", f"{path} is not as its RECORD says", path=file_name)
-        digests[path] = sha256_digest.hexdigest()
-    if listed != names:
-        raise BundleError("bad_record", f"its RECORD does not list {min(names - listed)}", path=file_name)
-    return digests
-
-
-def _decoded(digest: str) -> bytes | None:
-    """A digest as RECORD spells it: URL-safe base64 without padding."""
-    try:
-        return base64.b64decode(digest + "=" * (-len(digest) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _place(path: str, data_directory: str) -> str | None:
-    """Where an installer puts this file below site-packages; None for what goes elsewhere."""
-    if not path.startswith(data_directory):
-        return path
-    scheme, _, rest = path.removeprefix(data_directory).partition("/")
-    return rest if scheme in _SCHEMES else None
 
 
 def compare_loaded(loaded: Iterable[LoadedModule], wheel: Wheel) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bundle.git_objects import EXECUTABLE, FILE, Blob, object_id
-from ..bundle.zip import WheelFile
+from ..bundle.wheel import Archive
 from ..errors import CannotDoError, UsageError
 from ..limits import MAX_TREE_FILES, MAX_WHEEL_UNPACKED
 from ..system.files import shown
@@ -86,7 +86,7 @@ def directory_tree(root: Path, *, label: str | None = None) -> Tree:
 
 def compare_tree(wheel: bytes, file_name: str, tree: Tree, *, loaded: Collection[str]) -> TreeComparison:
     """Compare the target wheel with a tree; `loaded` are the paths that the recording loaded."""
-    archive = WheelFile(wheel, path=file_name)
+    archive = Archive(wheel, path=file_name)
     own = [name for name in archive.names if not name.partition("/")[0].endswith((".dist-info", ".data"))]
     base = _base(own, tree.paths)
     differing: list[str] = []

@@ -10,10 +10,21 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ..models.expectations import NOTHING, Expectations
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
 from . import old
-from .authored import AUTHORED, AuthoredClaim, AuthoredKind, authored_claims, checks_in, header_claims
+from .authored import (
+    AUTHORED,
+    EXPECTED,
+    AuthoredClaim,
+    AuthoredKind,
+    authored_claims,
+    checks_in,
+    expected_claims,
+    header_claims,
+    wanted,
+)
 from .rules import (
     agent_tool_output,
     approval_respected,
@@ -53,6 +64,7 @@ from .rules import (
     usage_is_sum,
 )
 from .trace.evidence import Evidence, View
+from .trace.excuses import excuses
 from .trace.outcome import Kind, Outcome, change_of
 
 INVARIANTS: Mapping[str, Kind] = MappingProxyType(
@@ -123,14 +135,19 @@ def read_claims(
     *,
     modes: Iterable[Mode],
     path: str,
+    expectations: Expectations = NOTHING,
 ) -> tuple[AuthoredClaim, ...]:
-    """The claims that the header of the script at `path` authors; `judge` takes them as `authored`.
+    """The claims of a reproduction, `judge` takes them as `authored`: what its reporter expects, then what
+    the header of the script at `path` authors.
 
     Raises:
         UsageError: a claim has an unknown kind, key or mode, lacks a key, has a value of the wrong type,
             or takes the id of another one; it is named, and what exists is listed.
     """
-    return authored_claims(tables, modes=modes, path=path, taken=INVARIANTS)
+    present = tuple(modes)
+    expected = expected_claims(expectations, modes=present)
+    taken = {*INVARIANTS, *(claim.id for claim in expected)}
+    return (*expected, *authored_claims(tables, modes=present, path=path, taken=taken))
 
 
 def explain(claim: ClaimResult, finding: Finding) -> str:
@@ -150,6 +167,7 @@ def explain(claim: ClaimResult, finding: Finding) -> str:
 
 __all__ = [
     "AUTHORED",
+    "EXPECTED",
     "INVARIANTS",
     "AuthoredClaim",
     "AuthoredKind",
@@ -159,10 +177,13 @@ __all__ = [
     "View",
     "change_of",
     "checks_in",
+    "excuses",
+    "expected_claims",
     "explain",
     "find_authored",
     "find_kind",
     "find_rule",
     "header_claims",
     "read_claims",
+    "wanted",
 ]

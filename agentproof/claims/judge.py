@@ -5,40 +5,66 @@ Rules:
    or that this recording could not capture, is `not_observed`.
 2. The verdict is `violated` when a claim is; else `holds` when a claim does and the script came to a
    clean end in every mode (or to the one that its author claims for that mode); else `inconclusive`.
-   That the script completed is not enough to hold: it says nothing of the SDK by itself. A script that
+   That the script completed is not enough to hold where an agent ran: it says nothing of the SDK by
+   itself; of a script that uses the SDK without a run it is all that can be asked. A script that
    ends as written but hangs, dies or raises with its runs streamed may show a bug, or only that this tool's
    variation does not suit it: so it is neither a violation nor passed over.
 3. A violation seen only in a stream that was made from a plain answer, because the script's model cannot
    stream, does not make the verdict `violated` by itself.
-4. Whatever the claims say, the verdict is `inconclusive` when the repeats differ, the script changed
-   the SDK (and nobody allowed it), or it asked for what the level of isolation lacks.
-5. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+4. Where the repeats differ in some parts of a recording, a claim whose kind needs one of these is
+   `not_observed`, and the others stand; where one of the repeats would violate such a claim, nothing holds.
+5. Whatever the claims say, the verdict is `inconclusive` when the repeats differ in how the script ended or
+   in no part that is told, the script changed the SDK (and nobody allowed it), or it asked for what the
+   level of isolation lacks.
+6. What the script takes for granted is not the SDK's: where a variable, a key, a file or a module is not
+   there, where an assertion failed before the SDK was called, or where the SDK was never imported, what the
+   reporter expects is `not_observed`. So it is with the runs streamed where only that keeps the script from
+   its end, or where what is expected is met as written: the reporter speaks of the script as it is.
+7. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 
 A judgement that was recorded is judged again (`rejudge`): what of it this tool has must come out the same,
 what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from ..errors import BundleError, FormatError
+from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS
 from ..models.events import ModelCalled, NetworkRefused, SdkImported
 from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
 from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..models.wire import Sha256, first_problem
-from . import INVARIANTS, AuthoredClaim, Evidence, Outcome, checks_in, find_authored, find_kind, find_rule
-from .authored import needs_of, parse_arguments, script_ended
+from . import (
+    EXPECTED,
+    INVARIANTS,
+    AuthoredClaim,
+    Evidence,
+    Outcome,
+    checks_in,
+    excuses,
+    find_authored,
+    find_kind,
+    find_rule,
+)
+from .authored import needs_of, parse_arguments, raised, script_ended
 from .rules import script_completed
 
 REASONS: Mapping[str, str] = {
     "nothing_observed": "no claim had anything to judge",
     "no_run": "the script never ran an agent",
+    "not_watched": "the script used a part of the SDK that is not recorded, and ran no agent besides",
     "sdk_not_imported": "the script never imported the SDK",
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
+    "environment_missing": "the script did not find a variable, key, file or module that it takes for "
+    "granted, which says nothing of the SDK",
+    "before_sdk": "an assertion failed before the script called the SDK, which says nothing of the SDK",
+    "expectation_unseen": "something that should happen had nothing to be seen in",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
     "streamed_failed": "as written the script came to its end, with its runs streamed (this tool's variation "
     "of it) it did not: what holds, holds as written alone",
@@ -54,6 +80,10 @@ BEYOND = "beyond what was recorded, by rules or versions that its maker did not 
 """The heading of claims that a manifest does not have."""
 
 ALL_MODES: tuple[Mode, ...] = ("as-written", "streamed")
+
+VERSION = 2
+"""Of the rules above. 1 is what bundles without a version were judged by: a script that ran no agent was
+inconclusive, whatever it did."""
 
 ClaimMode = Literal["as-written", "streamed", "both"]
 
@@ -79,11 +109,12 @@ def judge(
     coverage: tuple[Gap, ...] = (),
     authored: tuple[AuthoredClaim, ...] = (),
     claims: tuple[ClaimRequest, ...] | None = None,
+    version: int = VERSION,
 ) -> Judgement:
     """Evaluate claims and conclude.
 
     Asked are every rule of this tool, the `authored` claims of the header (see `claims.read_claims`) and
-    the checks that the script made; or exactly `claims`.
+    the checks that the script made; or exactly `claims`. The verdict is that of this `version` of the rules.
 
     Raises:
         BundleError: `claims` names a kind, version or mode that this tool does not have, or arguments
@@ -91,13 +122,14 @@ def judge(
     """
     evidence = Evidence.of(traces, state)
     overruling = _overruling(evidence, recordings, conduct, isolation)
-    bench = _Bench(evidence, overruling, coverage)
+    bench = _Bench(evidence, overruling, coverage, recordings, version)
     if claims is None:
         written = (*authored, *checks_in(evidence))
         claims = (
             *invariants(traces),
             *(ClaimRequest(c.id, c.kind, c.version, c.mode, c.arguments) for c in written),
         )
+    _check_number(claims, evidence)
     return bench.conclude(tuple(map(bench.evaluate, claims)))
 
 
@@ -125,6 +157,7 @@ def rejudge(
     conduct: Conduct,
     isolation: Isolation,
     coverage: tuple[Gap, ...] = (),
+    version: int = VERSION,
 ) -> Rejudgement:
     """Judge again what another version of this tool judged; `own` is what this one judges by itself.
 
@@ -135,7 +168,10 @@ def rejudge(
             that are not of its kind's shape.
     """
     evidence = Evidence.of(traces, state)
-    bench = _Bench(evidence, _overruling(evidence, recordings, conduct, isolation), coverage)
+    bench = _Bench(
+        evidence, _overruling(evidence, recordings, conduct, isolation), coverage, recordings, version
+    )
+    _check_number(recorded.claims, evidence)
     evaluated = {_key(result): result for result in own.claims}
     recomputed: list[ClaimResult] = []
     missing: list[ClaimResult] = []
@@ -163,6 +199,20 @@ def rejudge(
 
 def _key(claim: ClaimResult) -> tuple[str, str, int, str]:
     return claim.id, claim.kind, claim.version, claim.mode
+
+
+def _check_number(asked: Sequence[ClaimRequest | ClaimResult], evidence: Evidence) -> None:
+    """Not more is asked than can be looked at in little time."""
+    authored = sum(1 for claim in asked if claim.kind not in INVARIANTS)
+    events = max((len(view.events) for view in evidence.views.values()), default=0)
+    if authored > MAX_CLAIMS or authored * events > MAX_CLAIM_LOOKS:
+        raise BundleError(
+            "too_many",
+            f"{authored} claims and checks of the script on {events} events; at most {MAX_CLAIMS}, and "
+            f"{MAX_CLAIM_LOOKS} looks at events",
+            path="traces",
+            hint="give fewer labels to probe.check, and say in `probe.observe` what differs",
+        )
 
 
 def invariants(modes: Iterable[Mode]) -> tuple[ClaimRequest, ...]:
@@ -197,8 +247,19 @@ _MODES: Mapping[str, tuple[str, ...]] = {
 class _Bench:
     """One recording, on which claims are evaluated and a verdict is reached."""
 
-    def __init__(self, evidence: Evidence, overruling: set[str], coverage: Iterable[Gap]) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        overruling: set[str],
+        coverage: Iterable[Gap],
+        recordings: Iterable[Recording],
+        version: int,
+    ) -> None:
         self._evidence = evidence
+        self._version = version
+        self._touched = {each.mode: frozenset(each.touched) for each in recordings}
+        coverage = tuple(coverage)
+        self._is_all_watched = not any(gap.code == "not_watched" for gap in coverage)
         self._overruling = overruling
         self._missing = {gap.what for gap in coverage if gap.code != "not_in_release"}
 
@@ -211,19 +272,51 @@ class _Bench:
         needs, evaluate = self._evaluator(claim)
         if self._blind(needs, claim.mode) is not None:
             return _result(claim, Outcome("not_observed", 0))
+        if claim.kind in EXPECTED:
+            return self._expected(claim, evaluate)
         return _evaluated(claim, evaluate, self._seen(claim.mode))
+
+    def _expected(self, claim: ClaimRequest, evaluate: Callable[[Evidence], Outcome]) -> ClaimResult:
+        """By rule 6."""
+        if self._excused or (claim.mode == "streamed" and self._is_unsuited):
+            return _result(claim, Outcome("not_observed", 0))
+        found = _evaluated(claim, evaluate, self._seen(claim.mode))
+        both = claim.mode == "streamed" and "as-written" in self._evidence.views
+        if both and found.status == "violated" and evaluate(self._seen("as-written")).status == "holds":
+            return _result(claim, Outcome("not_observed", 0, found.because))
+        return found
+
+    @cached_property
+    def _excused(self) -> frozenset[str]:
+        return excuses(self._evidence, keys=True)
+
+    @cached_property
+    def _is_unsuited(self) -> bool:
+        return _is_unsuited(self._evidence)
 
     def conclude(self, results: tuple[ClaimResult, ...], *, blind: Iterable[str] = ()) -> Judgement:
         """The verdict over these claims; `blind` are reasons for which others had nothing to judge."""
-        why = set(blind)
+        why = {*blind, *(() if self._is_all_watched else ("not_watched",))}
+        at_odds = False  # whether the repeat that is kept shows a violation that rests on what they differ in
         for result in results:
             if result.status != "not_observed" or find_kind(result.kind, result.version) is None:
                 continue
             asked = ClaimRequest(result.id, result.kind, result.version, result.mode, result.arguments)
-            needs, _ = self._evaluator(asked)
+            needs, evaluate = self._evaluator(asked)
             if reason := self._blind(needs, result.mode):
                 why.add(reason)
-        return _concluded(results, self._evidence, overruling=self._overruling, blind=why)
+            if reason == "repeats_differ" and not at_odds:
+                at_odds = _evaluated(asked, evaluate, self._seen(result.mode)).status == "violated"
+        expected = any(result.kind in EXPECTED for result in results)
+        return _concluded(
+            results,
+            self._evidence,
+            overruling=self._overruling,
+            blind=why,
+            at_odds=at_odds,
+            excused=self._excused if expected else excuses(self._evidence, keys=False),
+            version=self._version,
+        )
 
     def _seen(self, mode: ClaimMode) -> Evidence:
         return self._evidence if mode == "both" else self._evidence.only(mode)
@@ -233,7 +326,10 @@ class _Bench:
         failed = {part for view in self._seen(mode).views.values() for part in view.failed_parts}
         if needs & failed:
             return "recorder_failed"
-        return "not_captured" if needs & self._missing else None
+        if needs & self._missing:
+            return "not_captured"
+        differing = frozenset[str]().union(*(self._touched[each] for each in self._seen(mode).views))
+        return "repeats_differ" if needs & differing else None
 
     def _evaluator(self, claim: ClaimRequest) -> tuple[frozenset[str], Callable[[Evidence], Outcome]]:
         """What a claim needs, and how it is evaluated."""
@@ -298,7 +394,9 @@ def _overruling(
 ) -> set[str]:
     """What makes the verdict inconclusive whatever the claims say."""
     reasons: set[str] = set()
-    if any(recording.agreement == "differ" for recording in recordings):
+    if any(
+        each.agreement == "differ" and (not each.touched or "script" in each.touched) for each in recordings
+    ):
         reasons.add("repeats_differ")
     if (conduct.changed or conduct.private_writes) and not conduct.allowed:
         reasons.add("sdk_changed")
@@ -314,7 +412,14 @@ def _overruling(
 
 
 def _concluded(
-    results: tuple[ClaimResult, ...], evidence: Evidence, *, overruling: set[str], blind: set[str]
+    results: tuple[ClaimResult, ...],
+    evidence: Evidence,
+    *,
+    overruling: set[str],
+    blind: set[str],
+    at_odds: bool,
+    excused: frozenset[str],
+    version: int,
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
@@ -323,14 +428,45 @@ def _concluded(
     if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
     reasons: set[str] = {"synthetic_stream"} if violated else set()
+    if at_odds:
+        reasons.add("repeats_differ")
     cut_short = _modes_cut_short(evidence, results)
     if cut_short:
         reasons.add("script_failed" if "as-written" in cut_short else "streamed_failed")
-    if not any(_holds(result) and result.kind != script_completed.NAME for result in results):
-        reasons |= _why_nothing_holds(evidence, blind)
+    own = [result for result in results if _holds(result) and result.kind != script_completed.NAME]
+    why = set() if own else _why_nothing_holds(evidence, blind)
+    # What the script did without a run is judged by its end, and by what is expected.
+    by_its_end = version >= VERSION and why == {"no_run"} and any(map(_holds, results))
+    reasons |= set() if by_its_end else why
+    if not _are_seen(results):
+        reasons.add("expectation_unseen")
+    if reasons and (told := excused & _EXCUSES):
+        reasons = (
+            reasons
+            - {"script_failed", "nothing_observed", "no_run", "sdk_not_imported", "expectation_unseen"}
+            | told
+        )
     if reasons:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(reasons)), claims=results)
-    return Judgement(verdict="holds", claims=results)
+    return Judgement(verdict="holds", claims=results, version=2 if by_its_end else None)
+
+
+_EXCUSES = frozenset({"environment_missing", "before_sdk"})
+"""Those of `excuses` that the verdict tells by themselves."""
+
+
+def _are_seen(results: Iterable[ClaimResult]) -> bool:
+    """Whether each expectation had something to be judged by, in some mode."""
+    expected = [result for result in results if result.kind in EXPECTED]
+    seen = {result.id for result in expected if result.status != "not_observed"}
+    return all(result.id in seen for result in expected)
+
+
+def _is_unsuited(evidence: Evidence) -> bool:
+    """Whether the script comes to its end as written, and not with its runs streamed."""
+    ends = {mode: view.script_end for mode, view in evidence.views.items()}
+    clean = {mode for mode, end in ends.items() if end is not None and script_completed.is_clean(end)}
+    return "streamed" in ends and "as-written" in clean and "streamed" not in clean
 
 
 def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
@@ -343,6 +479,9 @@ def _modes_of_synthetic_streams(evidence: Evidence) -> frozenset[str]:
 
 def _why_nothing_holds(evidence: Evidence, blind: set[str]) -> set[str]:
     why = _nothing(evidence)
+    if why == "no_run" and "not_watched" in blind:
+        return {"not_watched"}
+    blind = blind - {"not_watched"}
     if why == "nothing_observed":
         return blind or {why}
     # Without a run it does not matter what could not be captured; a recorder that failed may have missed it.
@@ -360,12 +499,17 @@ def _nothing(evidence: Evidence) -> str:
 
 def _modes_cut_short(evidence: Evidence, results: Iterable[ClaimResult]) -> set[str]:
     """The modes in which the script came neither to a clean end nor to the one that is claimed for it."""
-    claimed = {result.mode for result in results if result.kind == script_ended.NAME and _holds(result)}
+    claimed = {result.mode for result in results if _is_of_end(result) and _holds(result)}
     return {
         mode
         for mode, view in evidence.views.items()
         if mode not in claimed and not (view.script_end and script_completed.is_clean(view.script_end))
     }
+
+
+def _is_of_end(result: ClaimResult) -> bool:
+    """Whether the claim is that the script ends in another way than by itself."""
+    return result.kind == script_ended.NAME or (result.kind == raised.NAME and result.arguments != {})
 
 
 def _holds(result: ClaimResult) -> bool:

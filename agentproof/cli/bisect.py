@@ -1,12 +1,13 @@
 """`agentproof bisect`: find the first release or commit that is bad, or fixed."""
 
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import click
 
 from .compare import conditions_of, recording_options, signer_of
-from .group import ForScript, examples
+from .expecting import expectation_options, variable_options
+from .group import ForScript, OutputPath, examples
 
 
 @examples(
@@ -39,10 +40,12 @@ from .group import ForScript, examples
     help="What tells good from bad: the verdict, or that the script prints what that end prints.",
 )
 @click.option("--python", metavar="VERSION|PATH", help="The Python to record on.")
+@expectation_options
+@variable_options
 @recording_options
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Also write all recordings as one comparison bundle, to this .zip or directory.",
 )
 @click.option("--replace", is_flag=True, help="Replace what is at --output.")
@@ -69,6 +72,7 @@ def bisect(
     replace: bool,
     as_json: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> None:
     """Find the release (or commit) at which the verdict of REPRODUCTION changes.
 
@@ -105,6 +109,7 @@ def bisect(
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
         timeout=timeout,
+        should=should,
     )
     with console.TerminalProgress(quiet=quiet) as progress:
         recorder = comparing.Recorder(conditions, key=signer, progress=progress)

@@ -50,6 +50,7 @@ _KINDS = {
     "bytecode": ("bytecode", "compiled once a lock"),
     "built": ("built wheels", "of commits"),
     "recording": ("recordings", "so that an interrupted comparison goes on"),
+    "refused": ("refused recordings", "kept for a report on agentproof itself"),
     "uv": ("uv's cache", "unpacked wheels and index pages"),
 }
 

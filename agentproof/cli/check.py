@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from .group import examples
+from .group import OutputPath, examples
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="ROLE=N",
     help="Demand N trusted signers of a role (recorded, replayed, endorsed); repeatable.",
+)
+@click.option(
+    "--accept",
+    type=click.Choice(["replayed", "endorsed"]),
+    multiple=True,
+    help="Take this role of a trusted signer for enough where nobody whom you trust recorded it. Repeatable.",
 )
 @click.option("--at", metavar="TIME", help="Judge keys as of this time (2026-11-30 or 2026-11-30T02:00:00Z).")
 @click.option(
@@ -83,7 +89,7 @@ if TYPE_CHECKING:
 @click.option("--quiet", "-q", is_flag=True, help="Print the one word and what it means.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write checks and claims as JUnit XML to this file too.",
 )
 @click.pass_context
@@ -94,6 +100,7 @@ def check_current_bundle(
     trust_files: tuple[str, ...],
     revoked: Path | None,
     thresholds: tuple[str, ...],
+    accept: tuple[Role, ...],
     at: str | None,
     wheels: tuple[Path, ...],
     locks: tuple[Path, ...],
@@ -122,6 +129,7 @@ def check_current_bundle(
         trust_files=trust_files,
         revoked=revoked,
         thresholds=_thresholds(thresholds),
+        accept=accept,
         at=_moment(at),
         wheels=wheels,
         locks=locks,
@@ -166,6 +174,7 @@ def own_reader(
     trust_files: tuple[str, ...] = (),
     revoked: Path | None = None,
     thresholds: dict[Role, int] | None = None,
+    accept: tuple[Role, ...] = (),
     at: datetime | None = None,
     wheels: tuple[Path, ...] = (),
     locks: tuple[Path, ...] = (),
@@ -209,6 +218,7 @@ def own_reader(
         ),
         at=at,
         thresholds=thresholds or {},
+        accept=frozenset(accept),
         **trees,
     )
 

@@ -5,13 +5,14 @@ The options that it shares with `bisect` and `matrix` are here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .group import chosen_key, examples
+from .expecting import expectation_options, expectations_of, variable_options, variables_of
+from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
@@ -74,11 +75,13 @@ def conditions_of(
     require_isolation: str | None,
     allow_sdk_changes: bool,
     timeout: int,
+    should: Mapping[str, Any] | None = None,  # Any: values of `expectation_options` and `variable_options`
 ) -> Conditions:
     """The shared options as the library takes them."""
     from ..isolation.supervision import Limits
     from ..record.conditions import Conditions
 
+    given = dict(should or {})
     return Conditions(
         python=python,
         as_of=as_of,
@@ -87,6 +90,8 @@ def conditions_of(
         require_isolation=require_isolation,
         allow_sdk_changes=allow_sdk_changes,
         limits=Limits(seconds=timeout),
+        variables=variables_of(given),
+        expectations=expectations_of(given),
     )
 
 
@@ -111,6 +116,13 @@ def signer_of(key: Path | None) -> PrivateKey:
     help="A version, latest, a wheel file, or a checkout as DIR or DIR@REV; repeatable.",
 )
 @click.option(
+    "--sdk",
+    metavar="TARGET",
+    help="What scripts are compared with. Default: the release that their header names.",
+)
+@expectation_options
+@variable_options
+@click.option(
     "--dirty", is_flag=True, help="Build a checkout given as DIR with its changes that are not committed."
 )
 @click.option(
@@ -126,13 +138,13 @@ def signer_of(key: Path | None) -> PrivateKey:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write the comparison to this .zip or directory. Default: comparison.agentproof.zip.",
 )
 @click.option("--replace", is_flag=True, help="Replace another comparison that is in the way.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle.")
@@ -141,9 +153,11 @@ def signer_of(key: Path | None) -> PrivateKey:
 @click.pass_context
 def compare(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     *,
     targets: tuple[str, ...],
+    sdk: str | None,
     dirty: bool,
     python: str | None,
     as_of: str | None,
@@ -160,6 +174,7 @@ def compare(
     as_json: bool,
     verbose: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> None:
     """Record the reproductions at PATHS on other targets and say what changed.
 
@@ -189,7 +204,9 @@ def compare(
                 require_isolation=require_isolation,
                 allow_sdk_changes=allow_sdk_changes,
                 timeout=timeout,
+                should=should,
             ),
+            baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
             key=signer_of(key),
             progress=progress,
         )

@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,7 +73,61 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class ForScript(click.Command):
+class Sections(click.Command):
+    """Its options in sections, those that few need only with `--help-all`."""
+
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, Sequence[str]] | None = None, **settings: Any
+    ) -> None:  # Any: what click takes
+        """`sections` are titles with the options below each, by their long names; the rest is under More."""
+        super().__init__(*arguments, **settings)
+        self.sections = sections or {}
+        if self.sections:
+            self.params.append(
+                click.Option(
+                    ["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_help_all,
+                    help="Show the options under More as well.",
+                )
+            )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.sections:
+            super().format_options(ctx, formatter)
+            return
+        shown = {param.opts[0]: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
+        named = {name for names in self.sections.values() for name in names}
+        more = [name for name in shown if name not in named and name not in ("-h", "--help-all")]
+        more += [name for name in ("--help-all", "-h") if name in shown]
+        for title, names in (*self.sections.items(), ("More", more)):
+            everything = title != "More" or ctx.meta.get(_ALL, False)
+            lines = [shown[name].get_help_record(ctx) for name in names if name in shown]
+            with formatter.section(title):
+                if everything:
+                    formatter.write_dl([line for line in lines if line is not None])
+                else:
+                    left = [name for name in names if name not in ("-h", "--help-all")]
+                    told = f"{', '.join(left)}: `{ctx.command_path} --help-all` explains them."
+                    # click would break an option's name at its hyphens.
+                    width = max(20, formatter.width - formatter.current_indent)
+                    for line in textwrap.wrap(told, width, break_on_hyphens=False, break_long_words=False):
+                        formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+_ALL = "agentproof.help_all"
+
+
+def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+class ForScript(Sections):
     """Runs a script with arguments of its own; says where those go when one is taken for an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -88,6 +143,21 @@ class ForScript(click.Command):
             raise click.NoSuchOption(
                 error.option_name, f"{error.message} {own}", possibilities=error.possibilities, ctx=ctx
             ) from error
+
+
+class OutputPath(click.Path):
+    """A path to write a file to; for `-`, stdout is for that file, and all else is told on stderr."""
+
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    # Any: what click passes on.
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-" and ctx is not None and not ctx.resilient_parsing:
+            from ..system.files import data_on_stdout
+
+            ctx.with_resource(data_on_stdout())
+        return super().convert(value, param, ctx)
 
 
 class _Group(Group):

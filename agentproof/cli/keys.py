@@ -20,8 +20,14 @@ def keygen(output: Path | None, comment: str) -> None:
 
     Give the printed line to whoever shall trust your bundles: it is a line of their trust file.
     """
+    from ..errors import UsageError
+    from ..system.files import is_stream
     from ..trust import signing
 
+    if output is not None and is_stream(output):
+        raise UsageError(
+            f"--output {output}: two files are written", hint="name a path; .pub is put beside it"
+        )
     path = output or signing.default_key_path()
     public = signing.generate_key_file(path, comment=comment)
     click.echo(f"wrote {path} (mode 0600) and {path}.pub", err=True)

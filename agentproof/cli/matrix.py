@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .compare import conditions_of, recording_options, signer_of
-from .group import examples
+from .group import OutputPath, examples
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print matrix.json.")

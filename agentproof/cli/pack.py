@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import examples
+from .group import OutputPath, examples
 
 if TYPE_CHECKING:
     from ..bundle.store import Bundle
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("bundle", type=click.Path(path_type=Path))
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write this zip. Default: CASE-VERSION.agentproof.zip in the current directory.",
 )
 @click.option(
@@ -38,13 +38,13 @@ def pack(bundle: Path, *, output: Path | None, thin: bool, replace: bool) -> Non
     """
     from ..bundle.store import read_bundle, shelf_of, without_wheel, zip_bytes
     from ..errors import CannotDoError
-    from ..system.files import write_atomic
+    from ..system.files import is_stream, write_atomic
 
     read = read_bundle(bundle, wheels=shelf_of(bundle))
     _refuse_invalid(read, bundle)
     data = zip_bytes(without_wheel(read) if thin else _with_wheel(read, bundle))
     place = output or Path(_name_of(bundle))
-    if place.exists() and not replace and place.read_bytes() != data:
+    if not is_stream(place) and place.exists() and not replace and place.read_bytes() != data:
         raise CannotDoError(f"{place} exists and is another file", hint="--replace, or another --output")
     write_atomic(place, data)
     click.echo(f"  wrote {place} ({len(data) / 1e6:.1f} MB)", err=True)
@@ -65,7 +65,7 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
 
     Nothing of it is run, and a bundle that a check finds INVALID is not unpacked.
     """
-    from ..bundle.store import ZIP_SUFFIX, read_bundle, write_directory
+    from ..bundle.store import ZIP_SUFFIX, read_bundle, write_bundle
     from ..errors import UsageError
 
     if bundle.is_dir():
@@ -73,7 +73,7 @@ def unpack(bundle: Path, *, output: Path | None, replace: bool) -> None:
     read = read_bundle(bundle)
     _refuse_invalid(read, bundle)
     place = output or Path(bundle.name.removesuffix(ZIP_SUFFIX).removesuffix(".zip"))
-    write_directory(read, place, replace=replace)
+    write_bundle(read, place, replace=replace)
     click.echo(f"  wrote {place} ({len(read.members) + len(read.attestations) + 1} files)", err=True)
     click.echo(str(place))
 

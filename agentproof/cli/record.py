@@ -1,10 +1,18 @@
 """`agentproof record`: record a script as a signed bundle."""
 
+import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .group import ForScript, chosen_key, examples, key_options
+from .expecting import expectation_options, expectations_of, variable_options, variables_of
+from .group import ForScript, OutputPath, chosen_key, examples, key_options
+
+if TYPE_CHECKING:
+    from ..bundle.store import Bundle
+    from ..compare.comparison import SignedComparison
+    from ..record.reproduction import Reproduction
 
 
 @examples(
@@ -13,11 +21,62 @@ from .group import ForScript, chosen_key, examples, key_options
     "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
-@click.command(cls=ForScript)
+@click.command(
+    cls=ForScript,
+    sections={
+        "What to record": (
+            "--entry",
+            "--root",
+            "--file",
+            "--sdk",
+            "--wheel",
+            "--source",
+            "--good",
+            "--latest",
+        ),
+        "What should happen": (
+            "--should-print",
+            "--should-not-print",
+            "--should-raise",
+            "--should-not-raise",
+            "--should-run",
+            "--should-not-run",
+            "--should-output",
+            "--should",
+        ),
+        "Environment": ("--python", "--with", "--like", "--env", "--env-file", "--env-public"),
+        "Isolation": ("--require-isolation", "--timeout", "--redact"),
+        "Output": ("--output", "--expect", "--replace", "--json", "--verbose", "--quiet"),
+    },
+)
 @click.argument("script")
 @click.argument("arguments", nargs=-1)
 @click.option(
     "--entry", metavar="FILE", help="What to run in SCRIPT, where that is a directory: a script or a test."
+)
+@expectation_options
+@click.option(
+    "--good",
+    metavar="RELEASE|DIR@REV",
+    help="It worked there: record it there too; the first difference that a user can see is a violation.",
+)
+@click.option(
+    "--latest", is_flag=True, help="Record on the newest release too, and say whether it is still so there."
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder that is the reproduction: all that it holds can be used. Default: the script's own in "
+    "a project (pyproject.toml, .git), elsewhere the script and the modules that it imports.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Take this along from beside a script that is in no project. Repeatable.",
 )
 @click.option(
     "--sdk",
@@ -61,6 +120,7 @@ from .group import ForScript, chosen_key, examples, key_options
     help="The versions of an interpreter, a virtual environment, uv.lock or requirements.txt: "
     '"as on my machine".',
 )
+@variable_options
 @click.option(
     "--redact",
     is_flag=True,
@@ -98,7 +158,7 @@ from .group import ForScript, chosen_key, examples, key_options
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write to this .zip or directory. Default: the store above the script, and a zip here.",
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
@@ -110,10 +170,15 @@ from .group import ForScript, chosen_key, examples, key_options
 @click.pass_context
 def record(
     ctx: click.Context,
+    /,
     script: str,
     arguments: tuple[str, ...],
     *,
     entry: str | None,
+    good: str | None,
+    latest: bool,
+    root: Path | None,
+    files: tuple[Path, ...],
     sdk: str | None,
     wheel: Path | None,
     source: str | None,
@@ -139,6 +204,7 @@ def record(
     as_json: bool,
     verbose: bool,
     quiet: bool,
+    **should: Any,  # Any: values of `expectation_options` and `variable_options`
 ) -> None:
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
 
@@ -150,13 +216,14 @@ def record(
     tests, and pytest must be in the environment (--with pytest).
     """
     from ..bundle.store import bundle_id
-    from ..errors import Exit, UsageError
+    from ..compare import comparison
+    from ..errors import UsageError
     from ..isolation.supervision import Limits
     from ..record import recording
     from ..record.conditions import Conditions
     from ..record.reproduction import read_reproduction
     from ..record.selection import select
-    from ..record.target import chosen_target
+    from ..record.target import check_targets, chosen_target, parse_target
     from ..render import console
 
     target = chosen_target(sdk=sdk, wheel=wheel, source=source, dirty=dirty, sha256=sha256, as_of=as_of)
@@ -165,7 +232,10 @@ def record(
             "--sdk latest and --lock both say which release to take",
             hint="leave --sdk out, or use --like",
         )
+    worked = parse_target(good, option="--good") if good is not None else None
     conditions = Conditions(
+        variables=variables_of(should),
+        expectations=expectations_of(should),
         python=python,
         as_of=as_of,
         lock_file=lock_file,
@@ -178,40 +248,112 @@ def record(
         redact_patterns=redact_patterns,
         limits=Limits(seconds=timeout),
     )
-    reproduction = read_reproduction(select(script, arguments, entry=entry))
-    recording.check_request(reproduction, target, conditions, output=output)
+    selection = select(script, arguments, entry=entry, root=root)
+    reproduction = read_reproduction(dataclasses.replace(selection, added=files))
+    recording.check_request(reproduction, target, conditions, output=output, thin=thin)
+    if worked is not None:
+        check_targets([worked])
     signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
     with console.TerminalProgress(quiet=quiet) as progress:
         bundle = recording.record(reproduction, target, conditions, key=signer, progress=progress)
+        compared = None
+        if worked is not None or latest:
+            compared = comparison.against(
+                bundle,
+                reproduction,
+                conditions,
+                good=worked,
+                latest=parse_target("latest") if latest else None,
+                key=signer,
+                progress=progress,
+            )
     document = bundle.document
     if not as_json:
         # Before anything is written: what was seen is told even if the disk is full.
         for line in console.render_judgement(document, traces=bundle.traces, verbose=verbose):
             click.echo(line)
+    if compared is not None:
+        _tell_compared(
+            ctx,
+            compared,
+            bundle,
+            reproduction,
+            output=output,
+            replace=replace,
+            as_json=as_json,
+            expect=expect,
+        )
     written = recording.write(bundle, reproduction, output=output, replace=replace, thin=thin)
     if as_json:
         from ..check.bundle import check_bundle
         from .check import own_reader
 
         report = check_bundle(bundle, reader=own_reader()).report
-        click.echo(console.recorded_json(report, directory=written.directory, archive=written.archive))
+        click.echo(console.recorded_json(report, stored=written.stored, archive=written.archive))
     else:
         mine = " (you)" if key is None else f" ({key})"
         for line in console.render_written(
             document,
             bundle_id=bundle_id(bundle),
             signer=signer.public.fingerprint + mine,
-            paths=[path for path in (written.directory, written.archive) if path is not None],
+            paths=[path for path in (written.stored, written.archive) if path is not None],
             kept=written.kept,
             taken=written.taken,
         ):
             click.echo(line)
     verdict = document.judgement.verdict
     if verdict == "violated" and expect is None and not quiet and not as_json:
-        place = written.archive or written.directory or written.kept
+        place = written.archive or written.stored or written.kept
         click.echo(f"  next: `agentproof report {place}` writes the issue", err=True)
-    if expect is not None:
-        if verdict != expect:
-            click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
-        ctx.exit(Exit.YES if verdict == expect else Exit.NO)
-    ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+    if not as_json:
+        for line in console.render_verdict(document, traces=bundle.traces):
+            click.echo(line)
+    _leave(ctx, verdict, expect)
+
+
+def _leave(ctx: click.Context, verdict: str, expect: str | None) -> NoReturn:
+    """Exit as the verdict, and what was expected of it, say."""
+    from ..errors import Exit
+
+    if expect is None:
+        ctx.exit(Exit.NO if verdict == "inconclusive" else Exit.YES)
+    if verdict != expect:
+        click.echo(f"  expected {expect}, but the verdict is {verdict}", err=True)
+    ctx.exit(Exit.YES if verdict == expect else Exit.NO)
+
+
+def _tell_compared(
+    ctx: click.Context,
+    compared: "SignedComparison",
+    recorded: "Bundle",
+    reproduction: "Reproduction",
+    *,
+    output: Path | None,
+    replace: bool,
+    as_json: bool,
+    expect: str | None,
+) -> NoReturn:
+    """Write a recording beside the others as one bundle, tell how it is not as there, and leave."""
+    from ..compare import comparison
+    from ..record.output import place_for
+    from ..render import console_comparison
+
+    (row,) = compared.comparison.rows
+    document = recorded.document
+    place = place_for(document, script=reproduction.script, root=reproduction.directory, output=None)
+    written = comparison.write(compared, output or place.archive, replace=replace or output is None)
+    verdict, own = document.judgement.verdict, row.cells[1 if row.good else 0]
+    if own.visible is not None and verdict != "inconclusive":
+        verdict = "violated"
+    if as_json:
+        click.echo(
+            console_comparison.comparison_json(
+                compared.comparison, rows=compared.rows, bundle_id=compared.bundle_id, written=written
+            )
+        )
+    else:
+        for line in console_comparison.render_against(
+            row, document, traces=recorded.traces, path=written, bundle_id=compared.bundle_id
+        ):
+            click.echo(line)
+    _leave(ctx, verdict, expect)

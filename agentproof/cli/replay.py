@@ -1,10 +1,12 @@
 """`agentproof replay`: run a bundle's reproduction again and compare."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .group import chosen_key, examples
+from .expecting import variable_options, variables_of
+from .group import OutputPath, chosen_key, examples
 
 
 @examples(
@@ -19,6 +21,7 @@ from .group import chosen_key, examples
     metavar="VERSION|PATH",
     help="The Python to replay on. Default: the bundle's own version, else one of its minor version.",
 )
+@variable_options
 @click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
 @click.option(
     "--require-isolation",
@@ -36,12 +39,12 @@ from .group import chosen_key, examples
 @click.option(
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the same evidence was seen, add your `replayed` attestation, signed with this private key.",
+    help="Where all of it was seen again, add your `replayed` attestation, signed with this private key.",
 )
 @click.option("--sign", is_flag=True, help="The same with your own key.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(dir_okay=True),
     help="Write the attested bundle to this .zip or directory. Default: into the bundle itself.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -49,6 +52,7 @@ from .group import chosen_key, examples
 @click.pass_context
 def replay(
     ctx: click.Context,
+    /,
     bundle: Path,
     *,
     python: str | None,
@@ -60,11 +64,13 @@ def replay(
     output: Path | None,
     as_json: bool,
     quiet: bool,
+    **given: Any,  # Any: values of `variable_options`
 ) -> None:
-    """Run the reproduction of BUNDLE again, in an environment of the same wheels, and compare the evidence.
+    """Run the reproduction of BUNDLE again, in an environment of the same wheels, and compare what is seen.
 
-    This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence was seen, 1
-    where other evidence was, 4 where the environment cannot be had.
+    This runs the bundle's script, held in as `record` does. Exit 0 where the same evidence, judgement and
+    conduct were seen, 1 where they were not or there is nothing to sign that was to be signed, 4 where the
+    environment cannot be had.
     """
     from ..bundle.store import shelf_of
     from ..check.bundle import check_path
@@ -87,13 +93,14 @@ def replay(
         offline=offline,
         require_isolation=require_isolation,
         limits=Limits(seconds=timeout),
+        variables=variables_of(given),
     )
     checked = check_path(bundle, reader=own_reader(), wheels=shelf_of(bundle))
     refuse_comparison(checked.bundle, bundle)
     with console.TerminalProgress(quiet=quiet) as progress:
         replayed = replaying.replay(checked, conditions=conditions, progress=progress)
     written = None
-    if signer is not None and replayed.is_same:
+    if signer is not None and replayed.refusal is None:
         written = replaying.write_attested(replaying.attest(replayed, signer), output or bundle)
     if as_json:
         click.echo(console_comparison.replayed_json(replayed, path=str(bundle)))
@@ -101,4 +108,5 @@ def replay(
         fingerprint = signer.public.fingerprint if signer is not None and written is not None else None
         for line in console_comparison.render_replayed(replayed, signer=fingerprint, written=written):
             click.echo(line)
-    ctx.exit(Exit.YES if replayed.is_same else Exit.NO)
+    refused = signer is not None and written is None
+    ctx.exit(Exit.YES if replayed.is_same and not refused else Exit.NO)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import chosen_key, examples
+from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
     from ..check.bundle import Reader
+    from ..render.groups import Attachment, Group
     from ..render.story import Story
 
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     help="Write to this file. Default: to the standard output.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
@@ -105,6 +106,8 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
     from .reading import read_groups
 
     groups = read_groups(bundles, reader=reader)
+    if form == "markdown":
+        groups = _newest(groups, bundles, quiet=quiet)
     first = groups[0]
     if len(groups) > 1 and (form == "markdown" or latest):
         names = ", ".join(group.name for group in groups[:6])
@@ -126,7 +129,60 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
 
     (group,) = groups
     story, *others = group.stories
-    return render_issue(story, attachment=group.recordings[0].file, others=others)
+    lead = None
+    if group.row is not None and group.row.good and others:
+        # The first is where it worked; the issue is about the other one.
+        from ..render.outcomes import visible_words
+
+        good, (story, *others) = story, others
+        others = [good, *others]
+        lead = visible_words(group.row.cells[1], group.row)
+    return render_issue(story, attachment=group.recordings[0].file, others=others, lead=lead)
+
+
+def _without_failed(group: Group, *, quiet: bool) -> Group:
+    """A reproduction without its inconclusive recordings, where another one on the same target concludes."""
+    if group.row is not None:
+        return group
+
+    def target(each: Attachment) -> str:
+        return each.story.manifest.target.sha256
+
+    told = {target(each) for each in group.recordings if each.story.verdict.status != "inconclusive"}
+    failed = [
+        each
+        for each in group.recordings
+        if each.story.verdict.status == "inconclusive" and target(each) in told
+    ]
+    if not failed:
+        return group
+    kept = tuple(each for each in group.recordings if each not in failed)
+    if not quiet:
+        left = ", ".join(each.file for each in failed)
+        click.echo(f"  chosen        {kept[0].file}; {left} concluded nothing", err=True)
+    return replace(group, recordings=kept)
+
+
+def _newest(groups: list[Group], bundles: tuple[Path, ...], *, quiet: bool) -> list[Group]:
+    """The one to report of several attempts at one script, which was changed between them: the newest that
+    concludes something; it is said which."""
+    groups = [_without_failed(group, quiet=quiet) for group in groups]
+    entries = {story.manifest.reproduction.entry for group in groups for story in group.stories}
+    if len(groups) < 2 or len(entries) != 1 or any(group.row is not None for group in groups):
+        return groups
+    written = {path.name: path.stat().st_mtime for path in bundles}
+
+    def rank(group: Group) -> tuple[bool, float]:
+        conclusive = any(story.verdict.status != "inconclusive" for story in group.stories)
+        return conclusive, max((written.get(each.file, 0.0) for each in group.recordings), default=0.0)
+
+    chosen = max(groups, key=rank)
+    if not quiet:
+        left = ", ".join(group.name for group in groups if group is not chosen)
+        click.echo(
+            f"  chosen        {chosen.name}, the newest that concludes something; not {left}", err=True
+        )
+    return [chosen]
 
 
 def _on_the_latest(story: Story, reader: Reader, *, quiet: bool) -> Story:

@@ -2,11 +2,17 @@
 `agentproof sign`: endorse a bundle that somebody else recorded.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .group import Group, chosen_key, examples, key_options
+
+if TYPE_CHECKING:
+    from ..trust.allowed_signers import TrustedKey
 
 
 @examples("agentproof trust add alice.keys --as github:alice", "agentproof trust list")
@@ -22,20 +28,31 @@ def trust() -> None:
 @examples("agentproof trust add alice.keys --as github:alice")
 @trust.command(name="add")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--as", "principal", required=True, metavar="NAME", help="Who this is, such as github:alice.")
+@click.option(
+    "--as",
+    "principal",
+    metavar="NAME",
+    help="Whose keys these are, such as github:alice; needed where no line names anybody.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def add(file: Path, *, principal: str, yes: bool) -> None:
-    """Trust the Ed25519 keys in FILE, after showing their fingerprints."""
+def add(file: Path, *, principal: str | None, yes: bool) -> None:
+    """Trust the Ed25519 keys in FILE, after showing their fingerprints.
+
+    Lines of an allowed_signers file keep their names and their limits (namespaces, valid-after,
+    valid-before). --as gives the keys of one person another name; several people never get one.
+    """
     from ..trust import keyring
     from ..trust.allowed_signers import read_trust
 
     keys = read_trust(file, principal=principal)
-    for line in keys.keys:
-        click.echo(f"  ed25519 {line.key.fingerprint}")
+    lines = keyring.named(keys, principal=principal)
+    for line in lines:
+        click.echo(f"  ed25519 {line.key.fingerprint}  {_named(line)}")
     for kind, count in sorted(keys.skipped.items()):
         click.echo(f"  skipped {count} of type {kind}: only Ed25519 signs bundles")
     if not yes:
-        click.confirm(f"Trust {principal} with these?", abort=True)
+        names = ", ".join(dict.fromkeys(line.principal for line in lines))
+        click.confirm(f"Trust {names} with these?", abort=True)
     added = keyring.add(keys, principal=principal)
     click.echo(f"{len(added)} of {len(keys.keys)} keys are new")
 
@@ -48,9 +65,14 @@ def list_keys() -> None:
 
     lines = keyring.own_trust().keys
     for line in lines:
-        click.echo(f"{line.key.fingerprint}  {line.principal}  {line.source}")
+        click.echo(f"{line.key.fingerprint}  {_named(line)}  {line.source}")
     if not lines:
         click.echo("nobody yet: agentproof trust add FILE --as NAME", err=True)
+
+
+def _named(line: TrustedKey) -> str:
+    """Who a line is about, and within which limits."""
+    return f"{line.principal}  {line.limits}" if line.limits else line.principal
 
 
 @examples("agentproof trust remove github:alice")
@@ -74,7 +96,7 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
     `agentproof replay --key`.
     """
-    from ..bundle.store import Bundle, shelf_of, write_directory, zip_bytes
+    from ..bundle.store import Bundle, shelf_of, write_bundle, zip_bytes
     from ..check.bundle import Reader, check_path
     from ..errors import BundleError
     from ..system.files import write_atomic
@@ -94,7 +116,7 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     name, envelope = signing.attest_endorsed(held.manifest, signer)
     signed = Bundle(held.manifest, held.members, {**held.attestations, name: envelope})
     if bundle.is_dir():
-        write_directory(signed, bundle, wheels=shelf)
+        write_bundle(signed, bundle, wheels=shelf)
     else:
         write_atomic(bundle, zip_bytes(signed))
     click.echo(f"endorsed {checked.report.bundle_id} as {signer.public.fingerprint}")

@@ -16,17 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_directory, zip_bytes
+from ..bundle.store import ZIP_SUFFIX, Bundle, bundle_id, holds_another, write_bundle, zip_bytes
 from ..diff.rows import Attempt, Series, build_rows, is_older, pack, parts
 from ..errors import AgentproofError, CannotDoError, Exit, UsageError
 from ..models.comparison import Comparison, Row
 from ..record.conditions import Conditions
+from ..record.final_check import check_sound
 from ..record.kept import ResultStore, default_results
-from ..record.output import beside
+from ..record.output import beside, case_name
 from ..record.progress import Progress
 from ..record.recording import names_target, record
+from ..record.reproduction import Reproduction
 from ..record.target import Target, check_targets
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
 from .subjects import Subject
 
@@ -49,11 +51,14 @@ def compare(
     targets: Sequence[Target],
     *,
     conditions: Conditions,
+    baseline: Target | None = None,
     key: signing.PrivateKey,
     progress: Progress,
     results: ResultStore | None = None,
 ) -> list[SignedComparison]:
     """Record every subject on every target, and compare each with its first recording.
+
+    `baseline` is what scripts are recorded on first, where it is not the release that their header names.
 
     The rows are those of one comparison, or of several where one would be larger than a bundle may be.
 
@@ -67,8 +72,10 @@ def compare(
     if twice := [name for name, count in names.items() if count > 1]:
         raise UsageError(f"two reproductions are called {twice[0]}", hint="compare them one by one")
     check_targets(targets)
+    for subject in subjects:
+        _check_baseline(subject, targets, baseline)
     recorder = Recorder(conditions, key=key, progress=progress, results=results)
-    series = [recorder.series(subject, targets) for subject in subjects]
+    series = [recorder.series(subject, targets, baseline) for subject in subjects]
     if not any(attempt.bundle for each in series for attempt in each.attempts):
         raise CannotDoError(
             f"nothing could be recorded: {recorder.failures[0] if recorder.failures else 'no target'}"
@@ -76,11 +83,58 @@ def compare(
     return [packed(part, key, failures=recorder.failures) for part in parts(series)]
 
 
+def _check_baseline(subject: Subject, targets: Sequence[Target], baseline: Target | None) -> None:
+    """Refuse to compare a target with itself, or a recording with another baseline than itself."""
+    if subject.bundle is not None:
+        if baseline is not None:
+            raise UsageError(
+                f"--sdk {baseline.text}: {subject.name} is a recording, which is compared as it is",
+                hint="leave --sdk out, or name the script",
+            )
+    elif baseline is None and len(targets) < 2 and not names_target(subject.reproduction):
+        raise UsageError(
+            f"{subject.place or subject.name} names no release, so that {targets[0].text} would be compared "
+            "with itself",
+            hint="say what it is compared with: --sdk VERSION",
+        )
+
+
+def against(
+    recorded: Bundle,
+    reproduction: Reproduction,
+    conditions: Conditions,
+    *,
+    good: Target | None,
+    latest: Target | None,
+    key: signing.PrivateKey,
+    progress: Progress,
+) -> SignedComparison:
+    """A recording beside one of where it worked, and one on the newest release, as one bundle.
+
+    Raises:
+        CannotDoError: it could not be recorded there.
+    """
+    recorder = Recorder(replace(conditions, as_of=None, lock_file=None), key=key, progress=progress)
+    title = recorded.document.reproduction.title
+    name = case_name(title, reproduction.script, root=reproduction.directory, tests=reproduction.tests)
+    subject = Subject(name, reproduction)
+    attempts = [Attempt(name, bundle=recorded)]
+    if good is not None:
+        attempts.insert(0, recorder.attempt(subject, good))
+    if latest is not None:
+        attempts.append(recorder.attempt(subject, latest))
+    failed = next((attempt for attempt in attempts if attempt.bundle is None), None)
+    if failed is not None:
+        raise CannotDoError(f"on {failed.target} it could not be recorded: {failed.failed}", hint=failed.hint)
+    return packed([Series(name, tuple(attempts), good=good is not None)], key)
+
+
 def packed(
     series: Sequence[Series], key: signing.PrivateKey, *, failures: Sequence[str] = ()
 ) -> SignedComparison:
     """The signed comparison of recordings that were made."""
     comparison, bundle = pack(series, key)
+    check_sound(bundle)
     judged = [attempt.judgement for each in series for attempt in each.attempts if attempt.bundle]
     rows = build_rows(series) if any(judged) else comparison.rows
     return SignedComparison(comparison, bundle, bundle_id(bundle), tuple(failures), rows)
@@ -103,11 +157,13 @@ class Recorder:
         self._results = results or default_results()
         self.failures: list[str] = []
 
-    def series(self, subject: Subject, targets: Sequence[Target]) -> Series:
+    def series(self, subject: Subject, targets: Sequence[Target], baseline: Target | None = None) -> Series:
         """A subject on all targets, its own first."""
         attempts: list[Attempt] = []
         if subject.bundle is not None:
             attempts.append(Attempt(subject.name, bundle=subject.bundle, judgement=subject.judged_now))
+        elif baseline is not None:
+            attempts.append(self.attempt(subject, baseline))
         elif names_target(subject.reproduction):
             attempts.append(self.attempt(subject, None))
         attempts += [self.attempt(subject, target) for target in targets]
@@ -164,6 +220,8 @@ def check_place(path: Path, *, replace: bool) -> None:
     Raises:
         CannotDoError: the place is taken, or cannot be written.
     """
+    if is_stream(path):
+        return
     if path.exists() and not replace:
         raise CannotDoError(f"{path} exists", hint="--replace, or another place with --output")
     parent = path.absolute().parent
@@ -185,10 +243,10 @@ def write(compared: SignedComparison, output: Path | None, *, replace: bool) -> 
         path = beside(path, compared.bundle_id)
     elif output is not None:
         check_place(path, replace=replace)
-    if path.name.endswith(".zip"):
+    if path.name.endswith(".zip") or is_stream(path):
         write_atomic(path, zip_bytes(compared.bundle))
     else:
-        write_directory(compared.bundle, path, replace=replace)
+        write_bundle(compared.bundle, path, replace=replace)
     return path
 
 

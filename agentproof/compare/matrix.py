@@ -46,6 +46,7 @@ from ..models.comparison import Matrix, Row
 from ..models.manifest import Origin
 from ..models.wire import Sha256, encode
 from ..record.conditions import Conditions
+from ..record.final_check import check_sound
 from ..record.kept import default_results, own_sources
 from ..record.progress import Progress, Silent
 from ..record.recording import record_unsigned
@@ -126,10 +127,11 @@ def run_job(job: Job) -> JobResult:
             bundle = record_unsigned(
                 job.reproduction, target, job.conditions, progress=Silent(), results=default_results()
             )
+        check_sound(bundle)
+        recording = zip_bytes(without_wheel(bundle))
     except AgentproofError as error:
         seconds = time.monotonic() - started
         return JobResult(None, error.message, seconds, _processor_time() - used, hint=error.hint)
-    recording = zip_bytes(without_wheel(bundle))
     return JobResult(recording, None, time.monotonic() - started, _processor_time() - used)
 
 

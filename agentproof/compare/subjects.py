@@ -8,20 +8,20 @@
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..bundle.store import MANIFEST, Bundle, find_bundles, read_bundle, shelf_of
+from ..bundle.store import MANIFEST, ZIP_SUFFIX, Bundle, find_bundles, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
 from ..models.manifest import Judgement
 from ..record.reproduction import Reproduction, read_reproduction, reproduction_in
 from ..record.selection import Selection, is_test, select
+from ..system.files import shown
 
 SCRIPT: Final = "reproduction.py"
 _DEPTH: Final = 3
@@ -106,7 +106,7 @@ def _bundles_at(path: Path, scripts: Sequence[Path]) -> list[Path]:
 
 def _script_subject(script: Path, arguments: tuple[str, ...] = ()) -> Subject:
     name = script.resolve().parent.name if script.name == SCRIPT else script.stem
-    return Subject(name, read_reproduction(Selection(script, arguments=arguments)), place=script)
+    return Subject(shown(name), read_reproduction(Selection(script, arguments=arguments)), place=script)
 
 
 def _tests_name(tests: tuple[str, ...]) -> str:
@@ -138,7 +138,8 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             path=str(path),
             hint="`agentproof check-current-bundle` says more",
         )
-    name = path.absolute().parent.name if path.is_dir() else re.sub(r"\.agentproof\.zip$", "", path.name)
+    in_store = path.is_dir() or shelf_of(path) is not None
+    name = path.absolute().parent.name if in_store else path.name.removesuffix(ZIP_SUFFIX)
     now = checked.judgement if checked.judgement != checked.manifest.judgement else None
     return Subject(name, reproduction_in(bundle), bundle=bundle, judged_now=now, place=path)
 

@@ -89,11 +89,10 @@ def compare_traces(
 def steps(trace: Trace, state: State, namer: "_Namer") -> dict[tuple[str, ...], AlignedFact]:
     """The facts of a trace by what they are about, in order."""
     found: dict[tuple[str, ...], AlignedFact] = {}
+    counts: dict[tuple[str, ...], int] = {}
     for event, fact in placed(trace, state):
         about, names, subject = namer.name(event, fact)
-        count = 1
-        while (about, *names, str(count)) in found:
-            count += 1
+        count = counts[about, *names] = counts.get((about, *names), 0) + 1
         if count > 1:
             subject += f" ({count})"
         schema = None

@@ -23,14 +23,16 @@ from ..models.comparison import (
     RecordingSummary,
     Row,
     TraceDifference,
+    VisibleDifference,
 )
 from ..models.events import ScriptEnded
-from ..models.manifest import Judgement, Manifest, Member, Status
+from ..models.manifest import Judgement, Manifest, Member, Status, name_of_build
 from ..models.statement import build_comparison_statement
 from ..models.trace import Trace
 from ..models.wire import Sha256
 from ..trust import signing
 from .align import compare_traces
+from .visible import first_visible
 
 SHOWN: Final = 24
 """Differences that a cell holds in full."""
@@ -77,19 +79,13 @@ class Series:
 
     reproduction: str
     attempts: tuple[Attempt, ...]
+    good: bool = False
+    """Whether the first one is where it worked."""
 
 
 def target_name(manifest: Manifest) -> str:
-    """`0.20.0`; with its commit where it is a checkout, and with the start of its digest where a file."""
-    target = manifest.target
-    match target.origin.kind:
-        case "index":
-            return target.version
-        case "checkout" if target.origin.commit is not None:
-            changed = "+changes" if target.origin.dirty else ""
-            return f"{target.version}@{target.origin.commit[:10]}{changed}"
-        case _:
-            return f"{target.version}+{target.sha256[:8]}"
+    """What a recording's target is called, in every column."""
+    return name_of_build(manifest.target)
 
 
 def build_rows(series: Iterable[Series]) -> tuple[Row, ...]:
@@ -109,8 +105,8 @@ def as_recorded(series: Iterable[Series]) -> Iterator[Series]:
         yield replace(each, attempts=attempts)
 
 
-def _row(series: Series) -> Row:
-    first, *others = [_Cell(attempt) for attempt in series.attempts]
+def _row(each: Series) -> Row:
+    first, *others = [_Cell(attempt) for attempt in each.attempts]
     title = next((each.manifest.reproduction.title for each in (first, *others) if each.manifest), None)
     baseline = Cell(
         target=first.name,
@@ -119,9 +115,10 @@ def _row(series: Series) -> Row:
         failed=first.attempt.failed,
     )
     return Row(
-        reproduction=series.reproduction,
+        reproduction=each.reproduction,
         title=title,
-        cells=(baseline, *(_compared(first, other) for other in others)),
+        good=True if each.good else None,
+        cells=(baseline, *(_compared(first, other, good=each.good) for other in others)),
     )
 
 
@@ -164,7 +161,22 @@ def ending_of(traces: Iterable[Trace]) -> str | None:
     return None
 
 
-def _compared(first: _Cell, other: _Cell) -> Cell:
+_UNTOLD: Final = frozenset(
+    {"repeats_differ", "sdk_changed", "needs_namespace", "environment_missing", "before_sdk"}
+)
+"""Why a recording cannot be held against another one."""
+
+
+def _visible(first: _Cell, other: _Cell, differences: list[TraceDifference]) -> VisibleDifference | None:
+    one, two = first.attempt.bundle, other.attempt.bundle
+    if one is None or two is None:
+        return None
+    if not _UNTOLD.isdisjoint((*one.document.judgement.reasons, *two.document.judgement.reasons)):
+        return None
+    return first_visible(one.traces, two.traces, differences)
+
+
+def _compared(first: _Cell, other: _Cell, *, good: bool) -> Cell:
     before, after = first.judgement, other.judgement
     if other.manifest is None or after is None:
         return Cell(target=other.name, outcome="not_recorded", failed=other.attempt.failed)
@@ -177,6 +189,7 @@ def _compared(first: _Cell, other: _Cell) -> Cell:
         target=other.name,
         outcome=outcome(before, after),
         recorded=other.recorded,
+        visible=_visible(first, other, differences) if good else None,
         claims=tuple(claim_changes(before, after)),
         differences=tuple(differences[:SHOWN]),
         more=left if left > 0 else None,

@@ -16,7 +16,7 @@ from ..system import temporary
 from . import lock_cache, uv
 from .wheel_store import OWN_CACHES, WheelStore
 
-Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "uv"]
+Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "refused", "uv"]
 
 MAX_BYTES: Final = 4 * 2**30
 """What the caches may hold before a recording prunes them: some hundred environments."""
@@ -26,6 +26,7 @@ _KINDS: Final[tuple[tuple[str, Kind], ...]] = (
     ("bytecode", "bytecode"),
     ("built", "built"),
     ("recordings", "recording"),
+    ("refused", "refused"),
 )
 """Directories that hold one file an item."""
 _UV_SECONDS: Final = 120.0

@@ -25,6 +25,7 @@ from typing import Final
 from ..check.trees import Tree, compare_tree, directory_tree, git_tree
 from ..errors import BundleError, CannotDoError, UsageError
 from ..models.manifest import Origin
+from ..models.wire import bounded
 from ..system import temporary
 from ..trust import seal as _seal
 from . import git, index, uv
@@ -110,7 +111,15 @@ def built(
         CannotDoError: it cannot be built, or what is built is not what the tree holds.
     """
     commit, dirty = look(directory, revision, dirty=dirty)
-    origin = Origin(kind="checkout", commit=commit.id, tree=commit.tree, dirty=True if dirty else None)
+    asked = revision if revision is not None else git.branch(directory)
+    origin = Origin(
+        kind="checkout",
+        commit=commit.id,
+        tree=commit.tree,
+        dirty=True if dirty else None,
+        # An id, or the start of one, says nothing that the commit does not.
+        revision=None if asked is None or commit.id.startswith(asked.lower()) else bounded(asked),
+    )
     with temporary.directory("build") as base:
         kept = store.cache / "built" / f"{commit.id}-{interpreter.minor}"
         if not dirty and (found := _kept(kept, base / "kept")):

@@ -119,6 +119,17 @@ def resolve(directory: Path, revision: str = "HEAD") -> Commit:
     return read_commit(directory, found.decode("ascii").strip())
 
 
+def branch(directory: Path) -> str | None:
+    """The branch that is checked out; None where there is none.
+
+    Raises:
+        UsageError: there is no such repository.
+        CannotDoError: git is not there, or does not end in time.
+    """
+    name = run(directory, "rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
+    return None if name == "HEAD" else name
+
+
 def read_commit(directory: Path, identity: str) -> Commit:
     """The commit with that id, read from its own bytes.
 

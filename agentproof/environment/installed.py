@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ..bundle.wheel import Distribution, Recorded
 from ..system.remove import remove_tree
-from .wheelfile import Recorded, WheelFile
 
 _INSTALLERS_OWN: Final = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 """What an installer may write beside METADATA (PEP 376, PEP 610, uv)."""
@@ -33,7 +33,7 @@ class _Expected:
     recorded: Recorded
 
 
-def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, configuration: bytes) -> int:
+def settle(venv: Path, site_packages: Path, wheels: Sequence[Distribution], *, configuration: bytes) -> int:
     """Reduce a fresh venv to its wheels' files and verify each; the number of files compared.
 
     `configuration` is the `pyvenv.cfg` that the venv was created with: what a script can read is
@@ -70,7 +70,7 @@ def settle(venv: Path, site_packages: Path, wheels: Sequence[WheelFile], *, conf
     return _compare(venv, expected, records)
 
 
-def _place(path: str, site: str, wheel: WheelFile) -> str | None:
+def _place(path: str, site: str, wheel: Distribution) -> str | None:
     """Where a wheel's file is installed, relative to the venv; None for a command, which is taken away."""
     head, _, rest = path.partition("/")
     if not head.endswith(".data") or "/" not in rest:

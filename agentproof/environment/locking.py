@@ -17,7 +17,8 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ..errors import CannotDoError, UsageError
+from ..bundle.wheel import split_name
+from ..errors import BundleError, CannotDoError, UsageError
 from ..models.manifest import Environment, Origin, Package, Python, Target
 from . import index, lock_cache
 from . import pins as _pins
@@ -137,7 +138,10 @@ def lock(
         progress=progress,
         settings=index.index_settings(),
     )
-    return _kept(job) or _made(job)
+    made = _kept(job) or _made(job)
+    if wanted.given is None:
+        _target.check_served(store.bytes_of(made.target.sha256), made.target.wheel)
+    return made
 
 
 def _key(job: _Job) -> Key:
@@ -239,6 +243,9 @@ def _resolved(
         # An exact version is looked up whatever the day, so that a wrong day gets its own error.
         until = None if wanted.exact or job.now else job.day
         target = resolver.release(wanted.requirement, until=until, constraints=constraints)
+        # Before anything else is resolved, so that what cannot be recorded is said at once.
+        _fetch(job, (target,))
+        _target.check_served(job.store.bytes_of(target.sha256), target.filename)
         asked, uploaded = wanted.pinned(target.version), target.uploaded
         if job.day is not None and not job.now and uploaded is not None and uploaded > job.day:
             raise UsageError(
@@ -379,6 +386,12 @@ def _assembled(
         stored = job.store.get(item.sha256)
         if stored is None:
             raise CannotDoError(f"{item.filename} has just left the wheel store", hint="run again")
+        try:
+            split_name(item.filename)
+        except BundleError as error:
+            raise CannotDoError(
+                f"a wheel that no bundle can name: {error.message}", hint="choose another version of it"
+            ) from error
         packages.append(
             Package(
                 name=item.name,

@@ -28,6 +28,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 
+from ..check.lock_files import logical_lines
 from ..errors import CannotDoError, UsageError
 from ..system.files import read_bounded
 from .interpreters import Interpreter
@@ -245,12 +246,11 @@ def _requirement_lines(path: Path, option: str, *, depth: int) -> Iterator[tuple
         text = read_bounded(path, limit=_MAX_BYTES, what=option).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{option} {path}: not UTF-8", hint=hint) from error
-    for line in text.replace("\\\n", " ").splitlines():
-        content = re.sub(r"(^|\s)#.*$", "", line).strip()
+    for content in logical_lines(text):
         if included := re.fullmatch(r"(?:-r|--requirement|-c|--constraint)[=\s]+(.+)", content):
             yield from _requirement_lines(path.parent / included[1].strip(), option, depth=depth + 1)
             continue
-        if not content or content.startswith("-"):
+        if content.startswith("-"):
             continue  # options: index settings are the user's own, editables are no releases
         digests = re.findall(r"--hash[=\s]sha256:([0-9a-fA-F]{64})", content)
         bare = re.sub(r"\s--\S.*$", "", content)

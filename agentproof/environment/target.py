@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from ..errors import CannotDoError, UsageError
+from ..bundle.wheel import BUILD_AGAIN, Wheel, check_installable, read_wheel
+from ..errors import BundleError, CannotDoError, UsageError
+from ..limits import MAX_WHEEL_BYTES
 from ..models.manifest import Origin
 from ..system.files import read_bounded
 from . import resolver
@@ -17,14 +19,13 @@ from .dates import NOW, parse_day
 from .interpreters import Interpreter
 from .pins import LOCK_WHAT
 from .wheel_store import Provenance, WheelStore
-from .wheelfile import MAX_WHEEL_BYTES, WheelFile, check_contents, read_wheel
 
 
 @dataclass(frozen=True)
 class GivenWheel:
     """A wheel file that is the target; its bytes are in the store."""
 
-    file: WheelFile
+    file: Wheel
     sha256: str
     size: int
     stored: Path
@@ -158,6 +159,43 @@ def parse_requirement(text: str) -> Requirement:
     return parsed
 
 
+def read_given(data: bytes, file_name: str) -> Wheel:
+    """The target wheel that the user gave.
+
+    Raises:
+        UsageError: it is not what a check of the bundle would accept, or no installer would.
+    """
+    try:
+        wheel = read_wheel(data, file_name)
+        check_installable(wheel)
+    except BundleError as error:
+        raise UsageError(f"--wheel {error.message}", hint=BUILD_AGAIN) from error
+    return wheel
+
+
+def check_served(data: bytes | None, file_name: str) -> None:
+    """Hold the target wheel that an index serves to what a check of the bundle will ask of it.
+
+    Raises:
+        CannotDoError: it would not pass.
+    """
+    if data is None:
+        raise CannotDoError(f"{file_name} has just left the wheel store", hint="run again")
+    if len(data) > MAX_WHEEL_BYTES:
+        raise CannotDoError(
+            f"{file_name}: {len(data)} bytes are over the limit of {MAX_WHEEL_BYTES}",
+            hint="no bundle of a wheel of that size can be checked: choose another release with --sdk",
+        )
+    try:
+        wheel = read_wheel(data, file_name)
+        check_installable(wheel)
+    except BundleError as error:
+        raise CannotDoError(
+            f"this wheel cannot be recorded: {error.message}",
+            hint="choose another release with --sdk, or build one and give it with --wheel",
+        ) from error
+
+
 def wrong_digest(filename: str, found: str, expected: str) -> CannotDoError:
     """The error for a target that is not the one that `--sha256` pins."""
     return CannotDoError(
@@ -173,8 +211,7 @@ def _given(path: Path, wanted: Requirement | None, store: WheelStore, origin: Or
             hint="build one first (`uv build --wheel`), or record a checkout with --source DIR",
         )
     data = read_bounded(path, limit=MAX_WHEEL_BYTES, what="--wheel")
-    file = read_wheel(data, path.name)
-    check_contents(data, file)
+    file = read_given(data, path.name)
     if wanted is not None and canonicalize_name(wanted.name) != file.name:
         raise UsageError(
             f"--wheel {path} is {file.name} {file.version}, not {canonicalize_name(wanted.name)}",
@@ -191,10 +228,14 @@ def _given(path: Path, wanted: Requirement | None, store: WheelStore, origin: Or
     )
 
 
-def _check_fits(file: WheelFile, interpreter: Interpreter) -> None:
-    if file.requires_python and not SpecifierSet(file.requires_python).contains(
-        interpreter.version, prereleases=True
-    ):
+def _check_fits(file: Wheel, interpreter: Interpreter) -> None:
+    try:
+        needs = SpecifierSet(file.requires_python or "")
+    except InvalidSpecifier as error:
+        raise UsageError(
+            f"{file.filename}: its Requires-Python {file.requires_python!r} is no specifier", hint=BUILD_AGAIN
+        ) from error
+    if not needs.contains(interpreter.version, prereleases=True):
         raise CannotDoError(
             f"{file.name} {file.version} needs Python {file.requires_python}, not {interpreter.version}",
             hint="choose another with --python",

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..errors import CannotDoError
+from ..bundle.wheel import Distribution, read_dependency
+from ..errors import BundleError, CannotDoError
 from ..system import temporary
 from ..system.remove import remove_tree
 from . import bytecode as _bytecode
@@ -30,7 +31,6 @@ from . import cache as _cache
 from . import installed, uv
 from .locking import Lock
 from .wheel_store import OWN_CACHES, WheelStore
-from .wheelfile import WheelFile, read_wheel
 
 _SECONDS: Final = 600
 _PLENTY: Final = 2 * 2**30
@@ -111,10 +111,10 @@ def _prepared(
         cache=store.cache / "bytecode",
     )
 
-    def meanwhile() -> tuple[WheelFile, ...]:
+    def meanwhile() -> tuple[Distribution, ...]:
         bytecode.unpack()
         return tuple(
-            read_wheel(data, package.wheel) for package, (_, data) in zip(lock.packages, loaded, strict=True)
+            _read(data, package.wheel) for package, (_, data) in zip(lock.packages, loaded, strict=True)
         )
 
     paths = [path for path, _ in loaded]
@@ -155,6 +155,16 @@ def _loaded(lock: Lock, store: WheelStore) -> list[tuple[Path, bytes]]:
     return loaded
 
 
+def _read(data: bytes, file_name: str) -> Distribution:
+    try:
+        return read_dependency(data, file_name)
+    except BundleError as error:
+        raise CannotDoError(
+            f"a wheel that cannot be installed: {error.message}",
+            hint="choose another version of it (--with NAME==VERSION, --as-of DATE)",
+        ) from error
+
+
 def _site_packages(lock: Lock, venv: Path) -> Path:
     if os.name == "nt":
         return venv / "Lib" / "site-packages"
@@ -172,7 +182,7 @@ def _build(
     *,
     cache: Path,
     progress: Callable[[str], None],
-    meanwhile: Callable[[], tuple[WheelFile, ...]],
+    meanwhile: Callable[[], tuple[Distribution, ...]],
 ) -> int:
     """Create, fill and verify the venv; a damaged or poisoned cache of uv's is thrown away, once.
 

@@ -1,6 +1,6 @@
 """Stdlib only, runs in the launcher: what the Linux kernel offers to hold a process in.
 
-Namespaces with a root of their own, Landlock, seccomp, and the loss of every capability.
+Namespaces with a root of their own, Landlock, and the loss of every capability.
 """
 
 import _socket
@@ -9,11 +9,10 @@ import fcntl
 import os
 import struct
 
-from .syscalls import ENOSYS, Kernel, StepError, step, suppress
+from .syscalls import Kernel, StepError, step, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing costs 5 ms
-    from collections.abc import Sequence
     from typing import Any
 
     Plan = dict[str, Any]  # Any: what `marshal` carries; sandbox.launch_plan writes it
@@ -34,7 +33,6 @@ NAMESPACES = (
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
-PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -50,22 +48,6 @@ MOVE_MOUNT_F_EMPTY_PATH = 4
 # The numbers above 423 are the same everywhere.
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-
-REFUSED = (
-    *("unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "keyctl", "add_key"),
-    *("request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init"),
-)
-"""Calls that no script needs and that reach past the sandbox or widen the kernel's surface."""
-UNKNOWN = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "pidfd_getfd")
-"""Calls that look as if the kernel did not have them, so that programs go on without."""
-PERSISTENT = ("shmget", "semget", "msgget", "mq_open")
-"""System V and POSIX queues outlive their processes where there is no IPC namespace."""
-
-SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "prlimit64")
-"""Calls whose first argument names a process to be acted on (Landlock scopes signals from Linux 6.12)."""
-
-AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-EPERM, EACCES = 1, 13
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 REFER, TRUNCATE = 1 << 13, 1 << 14
@@ -230,71 +212,3 @@ def apply_landlock(kernel: Kernel, plan: "Plan") -> int:
     kernel.syscall("landlock", LANDLOCK_RESTRICT, rules, 0)
     os.close(rules)
     return version
-
-
-def seccomp_program(kernel: Kernel, *, namespace: bool, protected: "Sequence[int]" = ()) -> bytes:
-    """The filter, as classic BPF (seccomp(2), linux/filter.h).
-
-    Without a PID namespace the processes and groups in `protected` cannot be signalled.
-    """
-    load, equal, any_bit, above, answer = 0x20, 0x15, 0x45, 0x35, 0x06
-    allow, kill, refuse = 0x7FFF0000, 0x80000000, 0x00050000
-    number, arch, first, third = 0, 4, 16, 32  # offsets into struct seccomp_data
-
-    def refuse_call(name: str, error: int) -> list[tuple[int, int, int, int]]:
-        return [(equal, 0, 1, kernel.number(name)), (answer, 0, 0, refuse | error)]
-
-    program = [
-        (load, 0, 0, arch),
-        (equal, 1, 0, kernel.number("audit_arch")),
-        (answer, 0, 0, kill),  # another ABI has other numbers (i386 on x86-64)
-        (load, 0, 0, number),
-        (above, 0, 1, 0x40000000),  # x32
-        (answer, 0, 0, refuse | ENOSYS),
-    ]
-    # io_uring opens sockets without socket(2) (IORING_OP_SOCKET, Linux 5.19).
-    for name in UNKNOWN:
-        program += refuse_call(name, ENOSYS)  # glibc goes on with clone(2), whose flags can be read
-    for name in REFUSED + (() if namespace else PERSISTENT):
-        program += refuse_call(name, EPERM)
-    if protected:
-        # A descriptor of /proc/<pid> names a process too, and cannot be told apart here.
-        program += refuse_call("pidfd_send_signal", EPERM)
-        for name in SIGNALLING:
-            program += [(equal, 0, len(protected) + 3, kernel.number(name)), (load, 0, 0, first)]
-            program += [
-                (equal, len(protected) - place, 0, process & 0xFFFFFFFF)
-                for place, process in enumerate(protected)
-            ]
-            program += [(answer, 0, 0, allow), (answer, 0, 0, refuse | EPERM)]
-    program += [
-        (equal, 0, 4, kernel.number("clone")),
-        (load, 0, 0, first),
-        (any_bit, 0, 1, NAMESPACES),  # a user namespace would give capabilities
-        (answer, 0, 0, refuse | EPERM),
-        (answer, 0, 0, allow),
-        (equal, 1, 0, kernel.number("socket")),
-        (answer, 0, 0, allow),
-    ]
-    if namespace:
-        program += [
-            (load, 0, 0, first),
-            (equal, 5, 0, AF_UNIX),
-            (equal, 4, 0, AF_INET),
-            (equal, 3, 0, AF_INET6),
-            (equal, 0, 3, AF_NETLINK),
-            (load, 0, 0, third),
-            (equal, 0, 1, 0),  # NETLINK_ROUTE, with which glibc lists the interfaces
-            (answer, 0, 0, allow),
-        ]
-    # AF_VSOCK knows no network namespace; AF_UNIX reaches the host's daemons where files are its own.
-    program.append((answer, 0, 0, refuse | EACCES))
-    return b"".join(struct.pack("HBBI", *each) for each in program)
-
-
-def apply_seccomp(kernel: Kernel, *, namespace: bool, protected: "Sequence[int]") -> None:
-    """Install the filter; it stays, in every process that comes from this one."""
-    filters = seccomp_program(kernel, namespace=namespace, protected=protected)
-    code = ctypes.create_string_buffer(filters)
-    program = struct.pack("HxxxxxxP", (len(code) - 1) // 8, ctypes.addressof(code))
-    kernel.prctl("seccomp", PR_SET_SECCOMP, 2, program)

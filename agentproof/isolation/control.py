@@ -4,7 +4,7 @@
     <base>/outside             what the self-test must not be able to open
     <base>/root/               read-only copy of the reproduction
     <base>/<k>/control/        between runner and recorder, one per process that is started
-    <base>/<k>/work/<mode>/    the script's working directory, empty
+    <base>/<k>/work/<mode>/    the script's working directory: copies of what lies beside it, no Python
     <base>/<k>/home/  tmp/
 
 The script's user can write below `<k>`, so nothing there is followed or believed for its name alone.
@@ -17,11 +17,12 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ..errors import CannotDoError, RecorderError, UsageError
 from ..system import temporary
+from .imports import imported_files
 
 _WHAT: Final = "run"
 _PREFIX: Final = "agentproof-tmp-run-"  # as system/temporary.py spells it
@@ -33,6 +34,7 @@ MAX_ROOT_FILES: Final = 2000
 _LEFT_OUT_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
 _LEFT_OUT_ENDINGS = (".whl", ".zip", ".pyc", ".tar.gz")
 _KEPT_HIDDEN = frozenset({".pytest.ini", ".pytest.toml"})
+_PYTEST_FILES = ("pytest.toml", "pytest.ini", *sorted(_KEPT_HIDDEN), "tox.ini", "setup.cfg")
 
 
 @contextmanager
@@ -100,8 +102,8 @@ def read_reproduction_files(
 
     Left out: names that begin with a dot, caches, environments, bundles, wheels and archives, and
     links that lead outside. A directory over the caps is no reproduction's own (a home, a download
-    folder): then only the script is read; of a project with tests, the folders at its top that hold these
-    tests, and the files beside them.
+    folder): then it is read as by `read_imported_files`; of a project with tests, the folders at its top that
+    hold these tests, and the files beside them.
 
     Raises:
         UsageError: there is no such script.
@@ -114,7 +116,7 @@ def read_reproduction_files(
         return {**_read_all(source), entry: content}, False
     except _TooLargeError:
         if not tests:
-            return {entry: content}, True
+            return read_imported_files(source, entry), True
     tops = frozenset(test.partition("::")[0].partition("/")[0] for test in tests)
     try:
         return {**_read_all(source, tops=tops), entry: content}, True
@@ -124,6 +126,70 @@ def read_reproduction_files(
             f"{MAX_ROOT_BYTES // 2**20} MB",
             hint="copy the tests that you want to record, with what they use, into a folder of their own",
         ) from error
+
+
+def read_imported_files(
+    source: Path, entry: str, *, tests: Sequence[str] = (), added: Sequence[Path] = ()
+) -> dict[str, bytes]:
+    """The script (or the files of its tests), the modules beside it that it imports, and what is in `added`.
+
+    Tests bring pytest's own files along: its configuration at the top, and each `conftest.py` on the way.
+    A folder in `added` is read as by `read_reproduction_files`.
+
+    Raises:
+        UsageError: there is no such file, or one of `added` lies elsewhere.
+        CannotDoError: they are over the caps.
+    """
+    root = source.resolve()
+    entries = dict.fromkeys([entry, *(test.partition("::")[0] for test in tests)])
+    folders = {str(PurePosixPath(each).parent) for each in entries} if tests else set()
+    found = {name: root / name for name in entries}
+    if tests:
+        above = {str(each) for folder in folders for each in (folder, *PurePosixPath(folder).parents)}
+        own = [*_PYTEST_FILES, *(str(PurePosixPath(folder, "conftest.py")) for folder in sorted(above))]
+        found |= {name: root / name for name in own if (root / name).is_file()}
+    found |= dict(imported_files(root, list(found), search=("", *sorted(folders - {"."}))))
+    for path in added:
+        found |= dict(_added(root, path))
+    files: dict[str, bytes] = {}
+    left = MAX_ROOT_BYTES
+    for name, path in found.items():
+        try:
+            if name == entry:
+                files[name] = path.read_bytes()
+                continue
+            with path.open("rb") as stream:
+                files[name] = stream.read(left + 1)
+        except OSError as error:
+            raise UsageError(f"reproduction {path}: {error.strerror}") from error
+        left -= len(files[name])
+        if left < 0 or len(files) > MAX_ROOT_FILES:
+            raise CannotDoError(
+                f"what belongs to {source / entry} is over {MAX_ROOT_FILES} files or "
+                f"{MAX_ROOT_BYTES // 2**20} MB",
+                hint="make the data smaller, or copy what is needed into a folder of its own",
+            )
+    return files
+
+
+def _added(root: Path, path: Path) -> Iterator[tuple[str, Path]]:
+    """The files of what was added by hand, by their path below `root`."""
+    place = Path(os.path.realpath(path))
+    if not place.is_relative_to(root):
+        raise UsageError(
+            f"--file {path}: that is not below {root}, where the script is",
+            hint="--root DIR names a folder that holds both",
+        )
+    name = place.relative_to(root)
+    if os.path.isdir(place):
+        try:
+            yield from (((name / below).as_posix(), file) for below, file in _files_below(place))
+        except _TooLargeError as error:
+            raise CannotDoError(f"--file {path}: more than {20 * MAX_ROOT_FILES} files") from error
+    elif os.path.isfile(place):
+        yield name.as_posix(), place
+    else:
+        raise UsageError(f"--file {path}: no such file")
 
 
 def copy_reproduction(files: Mapping[str, bytes], target: Path) -> None:
@@ -140,6 +206,30 @@ def copy_reproduction(files: Mapping[str, bytes], target: Path) -> None:
             place.chmod(0o444)
         for directory, _, _ in os.walk(target, topdown=False):
             os.chmod(directory, 0o555)  # noqa: S103  (another user reads it; nobody writes it)
+    except OSError as error:
+        raise CannotDoError(f"the reproduction cannot be copied to {target}: {error.strerror}") from error
+
+
+def copy_data(files: Mapping[str, bytes], target: Path, *, user: int | None) -> None:
+    """Write what is no Python into a working directory, for the script to read and to change as its own.
+
+    Code stays where it is: what runs from elsewhere would not be known as the reproduction's.
+
+    Raises:
+        CannotDoError: there is no room.
+    """
+    try:
+        for name, data in files.items():
+            # The recorder makes `tmp`.
+            if name.endswith((".py", ".pyi")) or name.split("/")[0] == "tmp":
+                continue
+            place = target / name
+            made = [each for each in place.parents if not each.exists()]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            if user is not None:
+                for each in (place, *made):
+                    os.chown(each, user, user)
     except OSError as error:
         raise CannotDoError(f"the reproduction cannot be copied to {target}: {error.strerror}") from error
 

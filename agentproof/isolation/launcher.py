@@ -35,11 +35,12 @@ from .confine import (
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
     apply_landlock,
-    apply_seccomp,
     drop_bounding_set,
     drop_capabilities,
     enter_namespace,
 )
+from .filter import SCM_RIGHTS, SOL_SOCKET, apply_seccomp
+from .referee import Referee
 from .syscalls import Kernel, StepError, step, suppress
 
 TYPE_CHECKING = False
@@ -49,6 +50,10 @@ if TYPE_CHECKING:  # importing typing costs 5 ms
     from .confine import Plan
 
 SIGKILL, SIGCHLD = 9, 17
+_MOST_SAID = 2**16
+"""Bytes of a report: a dozen short lines."""
+_SCOPES_SIGNALS = 6
+"""The version of Landlock (Linux 6.12)."""
 
 
 def main(plan: "Plan") -> int:
@@ -60,6 +65,8 @@ def main(plan: "Plan") -> int:
     plan["protected"] = [] if namespace else [runner, -os.getpgid(runner), os.getpid(), -os.getpid()]
     report_read, report_write = os.pipe()
     ready_read, ready_write = os.pipe()
+    handover, handed = _socket.socketpair()
+    plan["handover"] = handed
     try:
         if namespace:
             kinds = NAMESPACES if plan["user_namespace"] else NAMESPACES & ~CLONE_NEWUSER
@@ -71,9 +78,11 @@ def main(plan: "Plan") -> int:
         if init == 0:
             os.close(report_read)
             os.close(ready_write)
+            handover.close()
             _init(kernel, plan, ready_read, report_write)
         os.close(report_write)
         os.close(ready_read)
+        handed.close()
         if namespace and plan["user_namespace"]:
             _map_ids(init, plan)
         if sys.platform == "linux":
@@ -83,7 +92,7 @@ def main(plan: "Plan") -> int:
     except StepError as error:
         _say(f"failed {error.step} {error.number}\n".encode())
         return 0
-    return _supervise(plan, init, report_read, namespace=namespace)
+    return _supervise(kernel, plan, init, report_read, handover)
 
 
 def _say(lines: bytes) -> None:
@@ -117,35 +126,58 @@ def _write(path: str, data: bytes) -> None:
 # ---- supervisor
 
 
-def _supervise(plan: "Plan", init: int, report: int, *, namespace: bool) -> int:
-    """Wait for the end of init or of the runner; leave no process behind."""
+def _supervise(kernel: Kernel, plan: "Plan", init: int, report: int, handover: "_socket.socket") -> int:
+    """Wait for the end of init or of the runner, answering for the filter; leave no process behind."""
     poll = select.poll()
-    poll.register(0, select.POLLIN)
-    poll.register(report, select.POLLIN)
+    for descriptor in (0, report, handover.fileno()):
+        poll.register(descriptor, select.POLLIN)
+    referee: Referee | None = None
     orphaned = False
     running = True
     lines = b""
     while running:
-        for descriptor, _ in poll.poll():
+        for descriptor, events in poll.poll():
             if descriptor == report:
                 piece = os.read(report, 4096)
                 running = bool(piece)
-                lines += piece
-            else:
+                lines = (lines + piece)[:_MOST_SAID]
+            elif descriptor == 0:
                 orphaned = not os.read(0, 1)
                 running = False
                 break
+            elif referee is None:
+                poll.unregister(descriptor)
+                referee = _referee(kernel, plan, init, handover)
+                if referee is not None:
+                    poll.register(referee.listener, select.POLLIN)
+            elif events & select.POLLIN:
+                referee.answer()
+            else:
+                poll.unregister(descriptor)  # nobody is left who could ask
     with suppress(ProcessLookupError):
         os.kill(init, SIGKILL)
     # With a PID namespace this returns once every process in it is gone.
     os.waitpid(init, 0)
-    if not namespace:
+    if plan["level"] != "namespace":
         _kill_descendants(lines)
     if orphaned:
         remove_tree(plan["base"])
     else:
         _say(lines)
     return 0
+
+
+def _referee(kernel: Kernel, plan: "Plan", init: int, handover: "_socket.socket") -> Referee | None:
+    """With the listener that the script's process sent before it became the script; None if it has none."""
+    try:
+        _, received, _, _ = handover.recvmsg(1, _socket.CMSG_SPACE(4))
+    except OSError:
+        return None
+    for level, kind, data in received:
+        if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
+            listener = int.from_bytes(data[:4], sys.byteorder)
+            return Referee(kernel, plan, listener, lambda: _descendants(init))
+    return None
 
 
 def _kill_descendants(lines: bytes) -> None:
@@ -260,12 +292,20 @@ def _script(kernel: Kernel, plan: "Plan", report: int) -> "NoReturn":
             os.chdir(plan["directory"])
         os.umask(0o022)
         _limit(plan["limits"])
+        landlock = apply_landlock(kernel, plan) if linux else 0
         if linux:
-            _report(report, f"landlock {apply_landlock(kernel, plan)}")
+            _report(report, f"landlock {landlock}")
         if plan["level"] != "audit-hook":
             init = os.getppid()
             protected = [*plan["protected"], init, -init, -1] if plan["protected"] else []
-            apply_seccomp(kernel, namespace=plan["level"] == "namespace", protected=protected)
+            apply_seccomp(
+                kernel,
+                namespace=plan["level"] == "namespace",
+                protected=protected,
+                signals=landlock < _SCOPES_SIGNALS,
+                handover=plan["handover"],
+            )
+        plan["handover"].close()
         _self_test(plan, report)
         os.set_inheritable(report, False)
         os.closerange(3, report)

@@ -5,19 +5,23 @@ another kind is an error that names file and line; a forged but well-formed even
 (the script is part of what a reader judges: README, "What a bundle proves").
 """
 
+import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn
 
-from ..errors import FormatError, RecorderError, UsageError
+from ..errors import CannotDoError, FormatError, RecorderError, UsageError
+from ..limits import MAX_EVENT_DEPTH, MAX_EVENTS, MAX_TOLD_BYTES, MAX_TOLD_VALUES
 from ..models.manifest import Conduct, Gap, LoadedModule
 from ..models.trace import Mode
-from ..models.wire import ListOf, Text, Wire
+from ..models.wire import Count, ListOf, Text, Wire
 from .control import read_member
+from .seals import Chain, UnsealedError
 
 Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_memory"]
 
@@ -26,8 +30,11 @@ MAX_EVENT_BYTES: Final = 64 * 2**20
 MAX_LOCATED_BYTES: Final = 64 * 2**20
 """What the probe of `explain` writes of one process in one mode."""
 _MAX_END_BYTES = 8 * 2**20
+_NOTE: Final = "conduct.found"
+"""The kind of a line that is no event: what a process did to the SDK, told before its last word."""
 _LAST_LINE = 2**12
 """Where the end of a stream that is cut off is looked for; of a longer line the beginning is kept."""
+_MOST_MISSED = 256
 _JSONL = re.compile(r"^(?P<mode>as-written|streamed)(?:\.(?P<child>[0-9]{1,6}))?\.jsonl$", re.ASCII)
 
 
@@ -57,8 +64,13 @@ class RawRecording:
     coverage: tuple[Gap, ...]
     unforked: str | None
     """Why the modes did not share one process up to the SDK's import."""
+    missed: tuple[str, ...]
+    """What it opened or started and did not find, relative to its root or working directory."""
     paths: dict[str, str]
     """Absolute paths of this run and the tokens that stand for them."""
+    observed_ms: int = 0
+    """Milliseconds for which the recorder held the script up to look at it, of `passed_ms` in all."""
+    passed_ms: int = 0
     located: tuple[bytes, ...] = ()
     """What the probe of `explain` wrote, one document a process; of an ordinary recording nothing."""
 
@@ -70,6 +82,9 @@ class _End(Wire):
     conduct: Conduct = Conduct()
     files: ListOf[Text] = ()
     coverage: ListOf[Gap] = ()
+    observed_ms: Count = 0
+    passed_ms: Count = 0
+    missed: ListOf[Text] = ()
     exit_code: int | None = None
 
 
@@ -108,8 +123,10 @@ def read_mode(
     most: int,
     why_unforked: str | None,
     paths: dict[str, str],
+    seal: str = "",
 ) -> RawRecording:
-    """Read back one mode. `died` says how it was ended from outside, if it was.
+    """Read back one mode. `died` says how it was ended from outside, if it was; `seal` is the key that the
+    recorder was given, in hexadecimal, or empty.
 
     A stream that was ended for its size counts `most` bytes: what it came to beyond is chance.
 
@@ -117,11 +134,21 @@ def read_mode(
         UsageError: the script had something else in the SDK's place.
         RecorderError: a file is not what the recorder writes; file and line are named.
     """
-    end = _read_end(control, mode, paths)
+    found = read_member(control, f"{mode}.end.json", limit=_MAX_END_BYTES + 1)
     # A last word from a mode that was still running is not the recorder's.
-    ended = end is not None and died is None
-    events = tuple(_events(control, mode, whole=ended))
+    ended = found is not None and died is None
+    chain = Chain(seal, 0)
+    lines = tuple(_events(control, mode, whole=ended, seal=seal, main=chain))
+    end = (
+        None
+        if found is None
+        else _read_end(found, f"{mode}.end.json", paths, chain if ended else Chain("", 0))
+    )
+    notes = {name for line in lines if line["kind"] == _NOTE for name in _changed(line)}
+    events = tuple(line for line in lines if line["kind"] != _NOTE)
     last = end or _End()
+    if ended:
+        _require_last_words(control, mode, events)
     return RawRecording(
         mode=mode,
         events=events,
@@ -130,11 +157,18 @@ def read_mode(
         outcome="ended" if ended else died or "killed",
         exit_code=(last.exit_code if last.exit_code is not None else _exit_code(events)) if ended else None,
         loaded=last.loaded,
-        conduct=last.conduct,
+        conduct=Conduct(
+            changed=tuple(sorted({*last.conduct.changed, *notes})),
+            private_writes=last.conduct.private_writes,
+            private_reads=last.conduct.private_reads,
+        ),
         files=last.files,
         coverage=last.coverage,
         unforked=why_unforked,
+        missed=last.missed[:_MOST_MISSED],
         paths=paths,
+        observed_ms=last.observed_ms,
+        passed_ms=last.passed_ms,
         located=tuple(_located(control, mode)),
     )
 
@@ -163,20 +197,38 @@ def captured(control: Path, name: str, *, kept: int, most: int) -> StreamBytes:
     return StreamBytes(data=data, size=min(size, most), truncated=size > len(data))
 
 
-def _read_end(control: Path, mode: Mode, paths: Mapping[str, str]) -> _End | None:
-    name = f"{mode}.end.json"
-    found = read_member(control, name, limit=_MAX_END_BYTES + 1)
-    if found is None:
-        return None
+def _read_end(found: tuple[bytes, int], name: str, paths: Mapping[str, str], chain: Chain) -> _End:
     data, size = found
     if size > _MAX_END_BYTES:
         raise RecorderError(f"{name}: {size} bytes is over the limit of {_MAX_END_BYTES}")
+    try:
+        data = chain.last_word(data.rstrip(b"\n"))
+    except UnsealedError as error:
+        _malformed(name, 1, str(error))
     document = _parse(data, name, 1)
+    document.pop("mac", None)
     _check_to_the_wheel(document.get("loaded"), paths)
     try:
         return _End.from_shape(document)
     except FormatError as error:
         raise RecorderError(f"{name}: {error.message}") from error
+
+
+def _changed(note: Mapping[str, Any]) -> Iterator[str]:  # Any: JSON
+    names = note.get("changed")
+    return (name for name in (names if isinstance(names, list) else ()) if isinstance(name, str) and name)
+
+
+def _require_last_words(control: Path, mode: Mode, events: Iterable[Mapping[str, Any]]) -> None:  # Any: JSON
+    """A process that told of its end also said what it did to the SDK."""
+    for event in events:
+        process = str(event["n"]).partition(":")[0]
+        name = f"{mode}.{process}.end.json"
+        if event["kind"] == "process.ended" and process.isdigit() and not os.path.lexists(control / name):
+            raise RecorderError(
+                f"{name} is missing: process {process} told of its end, its last word was taken away",
+                hint="the script may have removed it; otherwise this is our bug",
+            )
 
 
 def _check_to_the_wheel(loaded: object, paths: Mapping[str, str]) -> None:
@@ -193,7 +245,9 @@ def _check_to_the_wheel(loaded: object, paths: Mapping[str, str]) -> None:
         )
 
 
-def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any]]:  # Any: JSON
+def _events(
+    control: Path, mode: Mode, *, whole: bool, seal: str, main: Chain
+) -> Iterator[dict[str, Any]]:  # Any: JSON
     try:
         present = os.listdir(control)
     except OSError as error:
@@ -205,25 +259,102 @@ def _events(control: Path, mode: Mode, *, whole: bool) -> Iterator[dict[str, Any
     )
     left = MAX_EVENT_BYTES
     seen: set[str] = set()
-    for _, name in names:
+    told = _Told()
+    for process, name in names:
+        chain = Chain(seal, process) if process else main
         data, size = read_member(control, name, limit=left) or (b"", 0)
         if size > left:
             raise RecorderError(f"{name}: the events are over the limit of {MAX_EVENT_BYTES} bytes")
         left -= size
-        lines = data.split(b"\n")
-        torn = lines.pop()
         # Only a process that was killed may leave half a line.
-        if torn and whole and name == f"{mode}.jsonl":
-            _malformed(name, len(lines) + 1, "the line has no end")
-        for number, line in enumerate(lines, start=1):
-            event = _parse(line, name, number)
+        if whole and name == f"{mode}.jsonl" and data and not data.endswith(b"\n"):
+            _malformed(name, data.count(b"\n") + 1, "the line has no end")
+        for number, line in enumerate(io.BytesIO(data), start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                event = _parse(chain.take(line[:-1]), name, number)
+            except UnsealedError as error:
+                _malformed(name, number, str(error))
             key = event.get("n")
             if not isinstance(key, str) or not isinstance(event.get("kind"), str):
                 _malformed(name, number, "no `n` or no `kind`")
             if key in seen:
                 _malformed(name, number, f"a second event named {key[:80]!r}")
             seen.add(key)
+            if len(seen) > MAX_EVENTS:
+                raise CannotDoError(
+                    f"the script made more than {MAX_EVENTS} events in one mode",
+                    hint="let it do less: no check takes a trace of so many",
+                )
+            told.take(event)
             yield event
+
+
+class _Told:
+    """How much the events of one run tell, each state once; equal states become one object."""
+
+    def __init__(self) -> None:
+        self._states: dict[bytes, Any] = {}  # Any: a state's JSON
+        self._bytes = 0
+        self._values = 0
+
+    def take(self, event: dict[str, Any]) -> None:  # Any: JSON
+        """Count what an event tells.
+
+        Raises:
+            CannotDoError: with all before it that is too much.
+        """
+        for key, item in event.items():
+            if not isinstance(item, dict) or item.keys() != {"$state"}:
+                self._weigh(item)
+                continue
+            text = _STATE.encode(item["$state"]).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(text).digest()
+            if digest not in self._states:
+                self._states[digest] = item
+                self._weigh(item)
+            event[key] = self._states[digest]
+
+    def _weigh(self, part: object) -> None:
+        todo = [part]
+        while todo:
+            each = todo.pop()
+            self._values += 1
+            if isinstance(each, str):
+                # An interpreter gives each letter of a text as much room as the widest one needs.
+                width = 1 if each.isascii() else 2 if max(each) <= "\uffff" else 4
+                self._bytes += width * len(each)
+            elif isinstance(each, list):
+                todo += each
+            elif isinstance(each, dict):
+                todo += each
+                todo += each.values()
+        if self._bytes > MAX_TOLD_BYTES or self._values > MAX_TOLD_VALUES:
+            raise CannotDoError(
+                f"the events of one mode tell more than {MAX_TOLD_BYTES} bytes of text or "
+                f"{MAX_TOLD_VALUES} values",
+                hint="let the script do less, or with less data",
+            )
+
+
+_STATE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def _is_too_deep(document: object) -> bool:
+    """Whether it is nested so that walking through it would need too many calls."""
+    level = [document]
+    for _ in range(MAX_EVENT_DEPTH):
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, list):
+                inner += part
+            elif isinstance(part, dict):
+                inner += part.values()
+        level = [part for part in inner if isinstance(part, list | dict)]
+        if not level:
+            return False
+    return True
 
 
 def _parse(line: bytes, name: str, number: int) -> dict[str, Any]:  # Any: JSON
@@ -233,6 +364,8 @@ def _parse(line: bytes, name: str, number: int) -> dict[str, Any]:  # Any: JSON
         _malformed(name, number, str(error) or type(error).__name__)
     if not isinstance(document, dict):
         _malformed(name, number, "not an object")
+    if line.count(b"[") + line.count(b"{") > MAX_EVENT_DEPTH and _is_too_deep(document):
+        _malformed(name, number, f"nested more than {MAX_EVENT_DEPTH} deep")
     return document
 
 

@@ -16,11 +16,12 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -30,10 +31,11 @@ from ..models.manifest import Isolation
 from ..models.trace import Mode
 from ..sdk import DEFAULT, Sdk
 from . import sandbox
-from .control import copy_reproduction, end_processes, run_directory
+from .control import copy_data, copy_reproduction, end_processes, run_directory
 from .levels import Choice
 from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
 from .supervision import LaunchedProcess, Limits, watch
+from .watching import FileWatch, ran_unobserved
 
 MODES: Final[tuple[Mode, ...]] = ("as-written", "streamed")
 _RECORDER = Path(__file__).parents[1] / "_recorder"
@@ -73,6 +75,8 @@ class Observation:
     repeats: tuple[dict[Mode, RawRecording], ...]
     isolation: Isolation
     recorder_sha256: str
+    is_blind: bool = False
+    """Other programs than Python were started, and what they read could not be watched."""
 
 
 @cache
@@ -119,11 +123,12 @@ def run_recordings(
     limits: Limits | None = None,
     repeats: int = 2,
     side_by_side: bool = True,
+    variables: Mapping[str, str] | None = None,
     modes: Sequence[Mode] = MODES,
     progress: Callable[[str], None] = lambda _: None,
     recorder: bytes | None = None,
 ) -> Observation:
-    """Run the script `repeats` times, each in all `modes`.
+    """Run the script `repeats` times, each in all `modes`, with these environment `variables` beside our own.
 
     A mode is absent from a repeat where the script ended before it imported the SDK: then there is
     nothing to stream, and only the first of `modes` is there.
@@ -147,16 +152,30 @@ def run_recordings(
             limits=limits,
             base=base,
             archive=archive,
+            variables=variables or {},
         )
-        with launch:
+        with launch, FileWatch(reproduction.files) as launch.opened:
+            launch.opened.add(root, writable=False)
             for count in [repeats] if side_by_side else [1] * repeats:
                 begun = [launch.begin(tuple(modes)) for _ in range(count)]
                 watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
+            opened = launch.opened.opened()
+        repeats_seen = list(launch.read_back())
+        other_programs = any(ran_unobserved(raw.events) for seen in repeats_seen for raw in seen.values())
         return Observation(
-            repeats=tuple(launch.read_back()),
+            repeats=tuple(_with_opened(seen, opened or ()) for seen in repeats_seen),
+            is_blind=opened is None and other_programs and len(reproduction.files) > 1,
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
         )
+
+
+def _with_opened(repeat: dict[Mode, RawRecording], opened: Iterable[str]) -> dict[Mode, RawRecording]:
+    """Where other programs ran, the files that anybody opened are the reproduction's."""
+    return {
+        mode: replace(raw, files=tuple(sorted({*raw.files, *opened}))) if ran_unobserved(raw.events) else raw
+        for mode, raw in repeat.items()
+    }
 
 
 @dataclass
@@ -172,6 +191,8 @@ class _Launch:
     limits: Limits
     base: Path
     archive: bytes
+    variables: Mapping[str, str]
+    opened: FileWatch = field(default_factory=lambda: FileWatch(()))
     launched: list[LaunchedProcess] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -222,11 +243,16 @@ class _Launch:
             directory.chmod(0o700)
         (control / "recorder.pyz").write_bytes(self.archive)
         (control / "plan.json").write_text(json.dumps(self._plan(control, modes, work)), encoding="utf-8")
-        for name in ("recorder.pyz", "plan.json"):
+        seal = secrets.token_hex(32)
+        (control / "seal.key").write_text(seal, encoding="ascii")
+        for name in ("recorder.pyz", "plan.json", "seal.key"):
             (control / name).chmod(0o444)
         if user is not None:
             for directory in private:
                 os.chown(directory, user, user)
+        for directory in work.values() if not self.reproduction.tests else ():
+            copy_data(self.reproduction.files, directory, user=user)
+            self.opened.add(directory, writable=True)
         plan = sandbox.launch_plan(
             self.choice.level,
             base=self.base,
@@ -247,6 +273,7 @@ class _Launch:
             home=home,
             modes=modes,
             repeat=number if repeat is None else repeat,
+            seal=seal,
         )
         self.launched.append(launched)
         self._stack.callback(launched.end)
@@ -299,7 +326,7 @@ class _Launch:
         if sys.platform == "win32":
             # CPython does not start without it (bpo-20614).
             variables["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", r"C:\Windows")
-        return variables
+        return {**self.variables, **variables}
 
     def read_back(self) -> Iterator[dict[Mode, RawRecording]]:
         """The repeats, in order, after every process has ended.
@@ -353,6 +380,7 @@ class _Launch:
                     most=self.limits.output_bytes,
                     why_unforked=why,
                     paths=self._paths(launched, mode),
+                    seal=launched.seal,
                 ),
             )
 

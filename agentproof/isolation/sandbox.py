@@ -25,7 +25,10 @@ from ..errors import CannotDoError
 Level = Literal["namespace", "seccomp", "audit-hook"]
 
 _PACKAGE = Path(__file__).parents[1]
-_LAUNCHER = ("system.remove", "isolation.syscalls", "isolation.confine", "isolation.launcher")
+_LAUNCHER = (
+    *("system.remove", "isolation.syscalls", "isolation.confine", "isolation.filter"),
+    *("isolation.referee", "isolation.launcher"),
+)
 """The modules that run in the launcher, the last one as its main program."""
 _BOOTSTRAP = """\
 import marshal, os, sys
@@ -58,7 +61,11 @@ _ETC = (
     *("ssl/certs", "ssl/openssl.cnf", "timezone"),
 )
 """What libraries read from /etc. Not: passwd, hosts, resolv.conf, machine-id, which name the machine."""
+_PROBE_SECONDS = 60
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+_SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108  (private where they are given)
 
 
 def _texts(uid: int, gid: int) -> dict[str, bytes]:
@@ -81,29 +88,88 @@ class Interpreter:
     """What must be readable for it to start: no more than its own files."""
 
 
+# Runs under the environment's Python: standard library only, Python 3.10 and newer.
+_PROBE = """
+import sys
+try:
+    with open("/proc/self/maps") as maps:
+        mapped = {line.split(None, 5)[5].rstrip("\\n") for line in maps if "/" in line}
+except OSError:
+    mapped = set()
+minor = "%d.%d" % sys.version_info[:2]
+for each in (minor, sys.base_prefix, sys.base_exec_prefix, len(sys.path), *sys.path, *sorted(mapped)):
+    print(each)
+"""
+_BESIDE_LIBRARY = (
+    *("lib/engines-3", "lib/ossl-modules", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf"),
+    *("lib/terminfo", "share/terminfo", "share/zoneinfo"),
+)
+"""What Python's own libraries read below the prefix that they were built for."""
+
+
 def interpreter(venv: Path) -> Interpreter:
-    """Read where the Python of a virtual environment lives from its `pyvenv.cfg`.
+    """Ask the Python of a virtual environment where its files are; nothing above them is its own.
+
+    Its prefix may be a home, or a folder that others use too (`~/.local`), so of a prefix only the
+    standard library, the shared libraries and the executable are taken, wherever links lead.
 
     Raises:
         CannotDoError: the environment is damaged.
     """
+    python = venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     try:
-        lines = (venv / "pyvenv.cfg").read_text("utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise CannotDoError(f"{venv} is no virtual environment: {error}") from error
-    values = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    version = (values.get("version_info") or values.get("version") or "").split(".")
-    if "home" not in values or len(version) < 2 or not all(part.isdigit() for part in version[:2]):
-        raise CannotDoError(f"{venv}/pyvenv.cfg names no Python")
-    home = Path(values["home"])
-    prefix = Path(os.path.realpath(home.parent))
-    own = Path(os.path.realpath(os.path.expanduser("~")))
-    if own.is_relative_to(prefix):
-        # Python was installed straight into a home (or `/`): only its own folders, not the home.
-        trees = tuple(prefix / each for each in ("bin", "lib", "lib64") if (prefix / each).is_dir())
-    else:
-        trees = (prefix,)
-    return Interpreter(prefix, (int(version[0]), int(version[1])), (home, *trees))
+        done = subprocess.run(
+            [str(python), "-I", "-S", "-B", "-c", _PROBE],
+            capture_output=True,
+            check=True,
+            timeout=_PROBE_SECONDS,
+            stdin=subprocess.DEVNULL,
+            # As within: a Python that needs more is not started there either.
+            env={"SYSTEMROOT": os.environ.get("SYSTEMROOT", "")} if os.name == "nt" else {},
+        )
+        lines = os.fsdecode(done.stdout).splitlines()
+        minor, prefix, exec_prefix, count, *rest = lines
+        major_number, minor_number = map(int, minor.split("."))
+        library, mapped = rest[: int(count)], rest[int(count) :]
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        said = os.fsdecode(getattr(error, "stderr", None) or b"").strip()
+        raise CannotDoError(
+            f"{venv}/pyvenv.cfg names no Python that starts: {said[-500:] or error}",
+            hint="choose another with --python",
+        ) from error
+    prefixes = {Path(os.path.realpath(each)) for each in (prefix, exec_prefix)}
+    trees = [Path(each) for each in library if os.path.isabs(each)]
+    trees += _executables(python, minor)
+    for each in sorted(prefixes):
+        trees += [each / below for below in (*_BESIDE_LIBRARY, f"include/python{minor}")]
+        trees += [path for folder in ("lib", "lib64") for path in sorted(each.glob(f"{folder}/lib*.so*"))]
+    trees += [Path(each) for each in mapped if Path(each).name.partition(".so")[1]]
+    return Interpreter(
+        prefix=Path(os.path.realpath(prefix)),
+        minor=(major_number, minor_number),
+        trees=tuple(dict.fromkeys(each for each in trees if each.exists() and not _is_system(each))),
+    )
+
+
+def _executables(python: Path, minor: str) -> Iterator[Path]:
+    """The executable, by each name that Python looks for in the `home` of `pyvenv.cfg` (getpath.py)."""
+    yield python
+    with contextlib.suppress(OSError, ValueError):
+        for line in (python.parents[1] / "pyvenv.cfg").read_text("utf-8").splitlines():
+            key, _, home = line.partition("=")
+            if key.strip() != "home":
+                continue
+            for name in ("python", "python3", f"python{minor}"):
+                place = Path(home.strip(), name)
+                if place.exists() and place.samefile(python):
+                    yield place
+
+
+def _is_system(path: Path) -> bool:
+    """Whether everything that is run has it already, with every link on the way there."""
+    links, real = follow(path)
+    steps = [str(path), *links, real]
+    return all(any(Path(step).is_relative_to(system) for system in _SYSTEM) for step in steps)
 
 
 def closed_to_others(paths: Sequence[Path], *, ancestors: bool) -> Path | None:
@@ -222,11 +288,14 @@ def launch_plan(
         "canary": str(beyond.file) if beyond else "",
         "strict": bool(command),
         "mounts": [],
+        # Nothing that two runs share may be locked; below `base` there is the copy of the script's files.
+        "lockable": [*map(str, writable), *(_SCRATCH if level == "namespace" else ())],
+        "shared": [str(base), *map(str, readable)],
     }
     if level == "namespace":
         plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices, _texts(*inner))
         plan["readable"] = ["/"]
-        plan["writable"] = ["/tmp", "/dev/shm", *devices, *map(str, writable)]  # noqa: S108  (private)
+        plan["writable"] = [*_SCRATCH, *devices, *map(str, writable)]
     else:
         plan["readable"] = [*map(str, (*system, *etc, *readable)), "/proc"]
         plan["writable"] = [*devices, *map(str, writable)]

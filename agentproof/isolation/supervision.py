@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -39,6 +40,9 @@ class Limits:
     output_kept: int = 2**18
     """The beginning of each stream that a recording keeps."""
     descriptors: int = 4096
+    """Open files of one process."""
+    all_descriptors: int = 16384
+    """Open files of all processes of one run together."""
 
     def resources(self, *, shared: int = 0) -> dict[str, int]:
         """As resource limits (getrlimit(2)); `shared` processes of the same user run already."""
@@ -63,6 +67,8 @@ class LaunchedProcess:
     home: Path
     modes: tuple[Mode, ...]
     repeat: int
+    seal: str = ""
+    """The key that the recorder was given, in hexadecimal."""
     died: dict[Mode, Outcome] = field(default_factory=dict)
     """The modes that were ended from here, and why."""
     is_split: bool = False
@@ -174,9 +180,12 @@ def _hold(launched: LaunchedProcess, limits: Limits) -> None:
     for stream in ("stdout", "stderr"):
         if _size(launched.control / f"start.{stream}") > limits.output_bytes:
             launched.stop("too_much_output")
-    if disk_use(launched.home, limit=limits.disk_bytes) > limits.disk_bytes:
-        launched.stop("too_much_output")
     resident = {process: _resident(process) for process in _below(launched.process.pid)}
+    removed, descriptors = _held_open(resident, most=limits.all_descriptors)
+    if descriptors > limits.all_descriptors:
+        launched.stop("killed")  # what lies in pipes and sockets is counted nowhere else
+    if removed + disk_use(launched.home, limit=limits.disk_bytes) > limits.disk_bytes:
+        launched.stop("too_much_output")
     if len(resident) > limits.processes:
         # RLIMIT_NPROC comes first, but binds nobody who is the host's uid 0.
         launched.stop("killed")
@@ -187,6 +196,26 @@ def _hold(launched: LaunchedProcess, limits: Limits) -> None:
                 _end_mode(launched, mode, "out_of_memory")
                 return
         launched.stop("out_of_memory")
+
+
+def _held_open(processes: Iterable[int], *, most: int) -> tuple[int, int]:
+    """Bytes of files that have no name any more, and open descriptors; no further than `most` of these."""
+    removed: dict[tuple[int, int], int] = {}
+    count = 0
+    for process in processes:
+        try:
+            opened = os.listdir(f"/proc/{process}/fd")
+        except OSError:
+            continue  # it is gone
+        for descriptor in opened:
+            count += 1
+            if count > most:
+                return sum(removed.values()), count
+            with contextlib.suppress(OSError):
+                status = os.stat(f"/proc/{process}/fd/{descriptor}")
+                if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+                    removed[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return sum(removed.values()), count
 
 
 def _end_mode(launched: LaunchedProcess, mode: Mode, outcome: Outcome) -> None:

@@ -86,6 +86,22 @@ class ClaimChange(Wire):
     after: Status | None
 
 
+VisibleAbout = Literal["printed", "ended", "tools", "output", "state", "model"]
+"""What a user sees: what was printed, how the script ended, which tools ran, final outputs, states, what the
+model was asked."""
+
+
+class VisibleDifference(Wire):
+    """The first difference that a user can see from where it worked."""
+
+    mode: Mode
+    about: VisibleAbout
+    where: Text | None = None
+    """Of a state or a request: which one, in words, and the pointer into it."""
+    before: Text
+    after: Text
+
+
 class Cell(Wire):
     """One reproduction on one target."""
 
@@ -95,6 +111,8 @@ class Cell(Wire):
     """Absent for `not_recorded`."""
     failed: Text | None = None
     """For `not_recorded`: why, as stated by whoever compared."""
+    visible: VisibleDifference | None = None
+    """In a row with `good`: how it is not as there; then the claim `as-on` is violated."""
     claims: ListOf[ClaimChange] = ()
     differences: ListOf[TraceDifference] = ()
     """Those that say most, first; of equal ones in the order of the traces."""
@@ -107,6 +125,8 @@ class Row(Wire):
 
     reproduction: Text
     title: Text | None = None
+    good: Literal[True] | None = None
+    """The first cell is where it worked: the others should show what it shows."""
     cells: Annotated[ListOf[Cell], Field(min_length=1)]
 
 

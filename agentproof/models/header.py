@@ -7,6 +7,7 @@
 # [tool.agentproof]
 # title = "Approving one RunState approves its sibling"
 # reference = "openai/openai-agents-python#4413"
+# should-not-print = "PAID"
 # ///
 """
 
@@ -17,13 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UsageError
+from .expectations import NAMES, NOTHING, Expectations, Given
 
 # PEP 723 has one regular expression for a block, which takes hours on some scripts. What it finds is, in each
 # run of comment lines, from the first line that opens a block to the last one that closes one.
 _RUN = re.compile(r"(?m)^(?:#(?: .*+)?+(?:\n|\Z))++")
 _OPEN = re.compile(r"(?m)^# /// ([a-zA-Z0-9-]+)\n")
 _CLOSE = "\n# ///"
-_OURS = ("claims", "reference", "title")
+_OURS = ("claims", "reference", *NAMES, "title")
 _MAX_HEADER = 2**16
 
 
@@ -38,6 +40,8 @@ class Header:
     reference: str | None = None
     claims: tuple[Mapping[str, Any], ...] = field(default=())  # Any: TOML tables
     """The tables of `[[tool.agentproof.claims]]`, not yet understood."""
+    expectations: Expectations = NOTHING
+    """What should have happened."""
 
 
 def read_header(source: bytes, *, path: str) -> Header:
@@ -45,7 +49,7 @@ def read_header(source: bytes, *, path: str) -> Header:
 
     Raises:
         UsageError: the script is not UTF-8, has two headers, the header is not TOML, or a key under
-            `[tool.agentproof]` is unknown or of the wrong type.
+            `[tool.agentproof]` is unknown or of the wrong type, or two expectations contradict.
     """
     try:
         # PEP 723 speaks of lines; a script from Windows ends its own with CR LF.
@@ -102,6 +106,7 @@ def _header(document: Mapping[str, Any], path: str) -> Header:  # Any: TOML
         title=_text(ours, "title", path),
         reference=_text(ours, "reference", path),
         claims=tuple(claims),
+        expectations=Given({name: ours[name] for name in NAMES if name in ours}, f"{path}: ").read(),
     )
 
 

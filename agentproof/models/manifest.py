@@ -7,11 +7,13 @@ recorder's word, under its signature: Python, platform, as_of, installed_files, 
 recorder, conduct, coverage, repeats and agreement of the recordings, the target's origin.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from ..limits import MAX_WHEEL_NAME
 from .events.base import Label, Seq
+from .expectations import Expectations
 from .trace import Mode
 from .values import Value
 from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire
@@ -19,7 +21,7 @@ from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
 
-WheelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=200)]
+WheelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+!-]+\.whl$", max_length=MAX_WHEEL_NAME)]
 """A wheel's file name (PEP 427)."""
 
 
@@ -42,6 +44,10 @@ class Package(Wire):
     size: Count
 
 
+LATEST: Final = "latest"
+"""The newest release of the day on which it was asked for."""
+
+
 class Origin(Wire):
     """Where the target wheel came from, as stated by the recorder."""
 
@@ -49,6 +55,9 @@ class Origin(Wire):
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     tree: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")] | None = None
     dirty: bool | None = None
+    revision: Text | None = None
+    """How it was asked for: a commit as a branch, say; a release as `latest`. Absent where by its id or
+    version."""
 
 
 class Target(Wire):
@@ -62,6 +71,23 @@ class Target(Wire):
     origin: Origin
 
 
+def is_latest(target: Target) -> bool:
+    """Whether the recorder asked for the newest release of its day, and got this one."""
+    return target.origin.kind == "index" and target.origin.revision == LATEST
+
+
+def name_of_build(target: Target) -> str:
+    """`0.20.0`; `0.20.0 at 7f7a44f8dc (main)` for a build of a checkout; with the start of its digest for a
+    file."""
+    origin = target.origin
+    if origin.kind == "index":
+        return target.version
+    if origin.kind == "file" or origin.commit is None:
+        return f"{target.version}+{target.sha256[:8]}"
+    asked = f" ({origin.revision})" if origin.revision is not None else ""
+    return f"{target.version} at {origin.commit[:10]}{asked}{' with changes' if origin.dirty else ''}"
+
+
 class Reproduction(Wire):
     """The script or the tests, and the files that they loaded, all of them members."""
 
@@ -73,10 +99,16 @@ class Reproduction(Wire):
     script. Their files MUST be among `files`, and there MUST be no arguments."""
     requires: ListOf[Text] = ()
     """Requirements beyond the target's and the header's (`--with`), as they were given; stated."""
+    variables: ListOf[Text] = ()
+    """The environment variables that it was given (`--env`), by name, sorted; stated. Values are masked in
+    what was recorded, `<env:NAME>`, but for those that were given as public."""
     files: ListOf[MemberPath]
     """Sorted; contains the entry."""
     title: Text | None = None
     reference: Text | None = None
+    expectations: Expectations | None = None
+    """What its reporter says should happen, by options and in the header. Those of the header MUST be among
+    them, each is judged as claims of its own, and they are part of the evidence (projection 2)."""
 
 
 class Python(Wire):
@@ -132,10 +164,14 @@ class Recording(Wire):
     mode: Mode
     trace: MemberPath
     repeats: Count
-    agreement: Literal["same", "order", "differ", "single"]
-    """`order`: only the raw order of unordered events differs."""
+    agreement: Literal["same", "order", "text", "differ", "single"]
+    """`order`: only the raw order of unordered events differs. `text`: beside that only what the script
+    printed does; `<varies>` stands for it in the trace."""
     differences: ListOf[Text] = ()
-    """RFC 6901 pointers into the trace, for `differ`."""
+    """RFC 6901 pointers into the trace, for `text` and `differ`."""
+    touched: ListOf[Text] = ()
+    """For `differ`: the parts of the recorder whose events are not the same in all repeats, sorted. Claims
+    that need one of them are not observed; where it is absent, or names `script`, all is inconclusive."""
 
 
 class LoadedModule(Wire):
@@ -159,7 +195,9 @@ class Conduct(Wire):
     """What the script did to the SDK itself."""
 
     changed: ListOf[Text] = ()
-    """SDK functions, methods, classes and module globals that were not at the end what the import made."""
+    """What of the SDK is not what its files or its import make, by name: functions, methods, classes, module
+    globals; import hooks, modules in the place of others, code under the SDK's file names; attributes of
+    results and states that the script wrote."""
     private_writes: ListOf[SourceLine] = ()
     private_reads: ListOf[SourceLine] = ()
     allowed: bool = False
@@ -171,8 +209,9 @@ class Gap(Wire):
 
     what: Text
     why: Text
-    code: Literal["not_in_release"] | None = None
-    """`not_in_release`: the release does not have it, so that nothing of it can have been missed."""
+    code: Literal["not_in_release", "not_watched"] | None = None
+    """`not_in_release`: the release does not have it, so that nothing of it can have been missed.
+    `not_watched`: a part of the SDK that the script used and that the recorder does not know."""
 
 
 class EventRef(Wire):
@@ -225,6 +264,8 @@ class Judgement(Wire):
     verdict: Literal["violated", "holds", "inconclusive"]
     reasons: ListOf[Text] = ()
     """For `inconclusive`: stable codes, sorted."""
+    version: Literal[2] | None = None
+    """2 where the verdict is `holds` although no agent ran; absent else."""
     claims: ListOf[ClaimResult]
 
 

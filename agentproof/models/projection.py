@@ -1,4 +1,4 @@
-"""Evidence projection v1: what two recordings must share to count as the same evidence (frozen).
+"""Evidence projections: what two recordings must share to count as the same evidence (1 is frozen).
 
 From each trace, in canonical order, and nothing else:
 1. how the script ended: outcome, exit code, the exception's type; where pytest ran its tests, how each
@@ -12,18 +12,26 @@ From each trace, in canonical order, and nothing else:
    both values, without `usage` details;
 7. model input items.
 
-Not in it: usage details, stdout, stderr, messages of Python's own exceptions, bodies, stream
-granularity, spans, timing, verdict. Runs and states carry numbers by first appearance within the
-projection, and so do generated ids, so that a recorder that sees more leaves it as it is.
+Not in it, with the reasons in docs/format.md, section 6: usage details, stdout, stderr, messages of
+Python's own exceptions, bodies, stream granularity, hooks, spans, timing, verdict. Runs and states carry
+numbers by first appearance within the projection, and so do generated ids, so that a recorder that sees
+more leaves it as it is. What looks like a number that this gives is escaped, so that two texts become one
+only where they differ in generated ids alone.
 
 The evidence id is the SHA-256 of the encoding of
 {"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
 "tests": [node ids] where the reproduction is tests.
+
+Projection 2 is that of a reproduction with expectations. It holds these too, as "expectations" (but the
+sentence `should`), and in the traces what they read beyond the above, each behind the fact of its event:
+8. what is printed or not: stdout, and whether it was cut;
+9. what is raised: the classes of what ended the script, a test or a run, with those above them;
+10. which tools run: the tools that the model was offered, sorted.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import FormatError
@@ -36,6 +44,7 @@ from .events import (
     RunEnded,
     RunStarted,
     ScriptEnded,
+    ScriptWrote,
     StateDecided,
     StateMade,
     StateObserved,
@@ -44,6 +53,7 @@ from .events import (
     ToolEnded,
     ToolStarted,
 )
+from .expectations import NOTHING, Expectations
 from .trace import Trace
 from .values import from_state
 from .wire import Sha256, encode
@@ -71,28 +81,32 @@ def evidence_id(
     tests: Sequence[str] = (),
     traces: Iterable[Trace],
     state: Callable[[Sha256], Any],  # Any: a state's JSON
+    expectations: Expectations = NOTHING,
 ) -> Sha256:
     """The evidence id of these traces; `state` gives the JSON of a state by its digest."""
     document: Fact = {
-        "projection": 1,
+        "projection": 2 if expectations.judged else 1,
         "target": target_sha256,
         "reproduction": dict(reproduction),
-        "traces": {trace.mode: project(trace, state) for trace in traces},
+        "traces": {trace.mode: project(trace, state, expectations) for trace in traces},
     }
+    if expectations.judged:
+        document["expectations"] = expectations.to_judged()
     if tests:
         document["tests"] = list(tests)
     return hashlib.sha256(encode(document)).hexdigest()
 
 
-def project(trace: Trace, state: Callable[[Sha256], Any]) -> list[Fact]:
+# Any: a state's JSON
+def project(trace: Trace, state: Callable[[Sha256], Any], expectations: Expectations = NOTHING) -> list[Fact]:
     """The facts of one trace, in canonical order."""
-    return [fact for _, fact in placed(trace, state)]
+    return [fact for _, fact in placed(trace, state, expectations)]
 
 
 def placed(  # noqa: PLR0912  (a table of kinds)
-    trace: Trace, state: Callable[[Sha256], Any]
+    trace: Trace, state: Callable[[Sha256], Any], expectations: Expectations = NOTHING
 ) -> list[tuple[AnyEvent, Fact]]:
-    """The facts, each with the event that it comes from."""
+    """The facts, each with the event that it comes from; with what the expectations read beside them."""
     numbers = _Numbers()
     changes = _Changes(state)
     facts: list[Fact] = []
@@ -174,8 +188,24 @@ def placed(  # noqa: PLR0912  (a table of kinds)
                     facts.append({"fact": "change", "state": numbers.of(event.state), "changes": changed})
             case _:
                 pass
+        facts += _expected_of(event, expectations)
         places += [event] * (len(facts) - len(places))
     return list(zip(places, _renumber_ids(facts), strict=True))
+
+
+def _expected_of(event: AnyEvent, expectations: Expectations) -> Iterator[Fact]:
+    """What expectations read of an event beyond the facts of projection 1."""
+    match event:
+        case ScriptWrote(stream="stdout") if expectations.should_print or expectations.should_not_print:
+            yield {"fact": "printed", "text": event.text, "truncated": event.truncated}
+        case ModelCalled() if expectations.should_run or expectations.should_not_run:
+            yield {"fact": "offered", "tools": sorted(event.tools)}
+        case ScriptEnded() | TestEnded() | RunEnded() if (
+            expectations.should_raise and event.error is not None
+        ):
+            yield {"fact": "raised", "types": [event.error.type, *event.error.bases]}
+        case _:
+            pass
 
 
 def _failure(error: Failure | None) -> object:
@@ -258,13 +288,18 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
+        self._given: dict[str, int] = {}
 
     def of(self, label: str | None) -> str | None:
         if label is None:
             return None
         if label not in self._seen:
-            self._seen[label] = 1 + sum(1 for other in self._seen if other[0] == label[0])
+            self._seen[label] = self._given[label[0]] = self._given.get(label[0], 0) + 1
         return f"{label[0]}{self._seen[label]}"
+
+
+_PLACEHOLDER = re.compile(r"(trace_|span_|group_|uuid_| at 0x)#")
+"""How the number of a generated id begins, which a text may hold by itself."""
 
 
 def _renumber_ids(facts: list[Fact]) -> list[Fact]:
@@ -276,13 +311,28 @@ def _renumber_ids(facts: list[Fact]) -> list[Fact]:
             seen[whole] = f"{match.group('prefix') or match.group('at') or 'uuid_'}#{len(seen) + 1}"
         return seen[whole]
 
+    def renamed(text: str) -> str:
+        if "#" not in text:
+            return GENERATED_ID.sub(replace, text)
+        parts: list[str] = []
+        at = 0
+        for match in GENERATED_ID.finditer(text):
+            parts += [_PLACEHOLDER.sub(r"\1##", text[at : match.start()]), replace(match)]
+            at = match.end()
+        return "".join([*parts, _PLACEHOLDER.sub(r"\1##", text[at:])])
+
     def walk(part: Any) -> Any:  # Any: a value
         if isinstance(part, str):
-            return GENERATED_ID.sub(replace, part)
+            return renamed(part)
         if isinstance(part, list):
             return [walk(item) for item in part]
         if isinstance(part, dict):
-            return {walk(key): walk(item) for key, item in sorted(part.items())}
+            found = {renamed(key): walk(item) for key, item in sorted(part.items())}
+            if len(found) < len(part):
+                # No two texts become one while what looks like a number is escaped; were it otherwise, a
+                # value would vanish from what is signed.
+                raise FormatError("two keys of one object become the same")
+            return found
         return part
 
     return [walk(fact) for fact in facts]

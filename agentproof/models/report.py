@@ -41,6 +41,14 @@ class CheckResult(Wire):
     """One sentence for people."""
 
 
+Covers = Literal["recording", "observations", "observations_but_bodies", "evidence", "endorsement"]
+"""What a signature is about. `recording`: the whole bundle, as the signer's recorder saw it.
+`observations`: judgement, conduct and every event agreed on the signer's machine, but for what may differ
+between machines; `observations_but_bodies`: the same where that machine could not see functions' bodies.
+`evidence`: the evidence id agreed and nothing else was compared; it counts for nothing. `endorsement`: the
+signer vouches for the bundle and ran nothing."""
+
+
 class Signer(Wire):
     """One attestation."""
 
@@ -50,6 +58,7 @@ class Signer(Wire):
     fingerprint: Text
     principals: ListOf[Text]
     """Whom the reader's trust knows by this key; empty where it is not trusted."""
+    covers: Covers
     detail: Text
 
 
@@ -58,6 +67,8 @@ class ReportedTarget(Wire):
 
     name: Text
     version: Text
+    build: Text | None = None
+    """What a build of a checkout, or a wheel of a file, is called; absent for a release."""
     wheel: Text
     sha256: Sha256
 
@@ -114,6 +125,11 @@ class Report(Wire):
     """Null unless the claims were recomputed."""
     checks: ListOf[CheckResult]
     signers: ListOf[Signer]
+    rests_on: Role | None
+    """The strongest role in which somebody trusted signed; `replayed` and `endorsed` only pass where the
+    reader accepts them. Null where nobody trusted did."""
+    sdk_changes: Literal["allowed"] | None
+    """`allowed`: recorded with `--allow-sdk-changes`, so that the script may have changed what it accuses."""
     differences: ListOf[Difference]
     """For STALE."""
     stated: ListOf[Text]

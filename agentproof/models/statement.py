@@ -11,7 +11,7 @@ the subjects and both ids follow, the rest is what the replayer states about its
 import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -21,14 +21,15 @@ from .wire import ListOf, Sha256, Text, Wire, encode
 
 
 class Uri(StrEnum):
-    """Each URI and media type, spelled once; our own two claim no domain (docs/decisions/0015)."""
+    """Each URI and media type, spelled once; our own claim no domain (docs/decisions/0015)."""
 
     STATEMENT = "https://in-toto.io/Statement/v1"
     PAYLOAD = "application/vnd.in-toto+json"
     TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
     SVR = "https://in-toto.io/attestation/svr/v0.1"
     ENDORSED = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#endorsed-v0"
-    VERIFIER = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v0"
+    VERIFIER = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v1"
+    EVIDENCE_VERIFIER = "urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v0"
 
 
 Role = Literal["recorded", "replayed", "endorsed"]
@@ -98,16 +99,31 @@ class TestResult(Wire):
 class Verifier(Wire):
     """Who made an SVR: the `replay` command."""
 
+    id: Literal["urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v1"]
+
+
+class EvidenceVerifier(Wire):
+    """Who made an SVR of the first version, which compared evidence ids and nothing else."""
+
     id: Literal["urn:uuid:6fb0f6b9-adf6-4ef3-bae6-34164a2392af#replay-v0"]
 
 
-class Replay(Wire):
-    """The svr v0.1 predicate, for the role `replayed`: the same evidence was seen on another machine."""
+Agreed = Literal[
+    "AGENTPROOF_SAME_EVIDENCE",
+    "AGENTPROOF_SAME_JUDGEMENT",
+    "AGENTPROOF_SAME_CONDUCT",
+    "AGENTPROOF_SAME_EVENTS",
+]
+"""What agreed in a replay: events but for what may differ between machines (docs/format.md, section 7)."""
 
-    verifier: Verifier
+AGREED: tuple[Agreed, ...] = get_args(Agreed)
+
+
+class _Machine(Wire):
+    """What a replayer states about their own machine."""
+
     timeCreated: Time
     """As the replayer's clock had it; nothing rests on it."""
-    properties: ListOf[Literal["AGENTPROOF_SAME_EVIDENCE"]]
     bundle_id: Sha256
     evidence_id: Sha256
     python: Python
@@ -116,6 +132,23 @@ class Replay(Wire):
     """Of the `pylock.toml` that the replay ran with."""
     isolation: Isolation
     recorder: Recorder
+
+
+class Replay(_Machine):
+    """The svr v0.1 predicate, for the role `replayed`: all of the recording was seen on another machine."""
+
+    verifier: Verifier
+    properties: ListOf[Agreed]
+    """MUST be all four, in their order."""
+    not_captured: ListOf[Literal["bodies"]]
+    """What that machine could not see although the recording has it, and was not compared."""
+
+
+class EvidenceReplay(_Machine):
+    """The same of the first version: it covers the evidence alone. It is read, and counts for nothing."""
+
+    verifier: EvidenceVerifier
+    properties: ListOf[Literal["AGENTPROOF_SAME_EVIDENCE"]]
 
 
 class Endorsement(Wire):
@@ -189,30 +222,30 @@ def build_comparison_statement(comparison: Sha256, *, recordings: Mapping[Sha256
 
 
 def build_replayed_statement(
-    manifest: Manifest,
-    *,
-    bundle_id: Sha256,
-    time: str,
-    python: Python,
-    platform: Platform,
-    lock: Sha256,
-    isolation: Isolation,
-    recorder: Recorder,
+    manifest: Manifest, replay: Replay | EvidenceReplay, *, bundle_id: Sha256
 ) -> bytes:
-    """The statement that `replay` signs after it saw the same evidence; `time` as 2026-11-30T02:04:05Z."""
-    predicate = Replay(
-        verifier=Verifier(id=Uri.VERIFIER.value),
-        timeCreated=time,
-        properties=("AGENTPROOF_SAME_EVIDENCE",),
-        bundle_id=bundle_id,
-        evidence_id=manifest.evidence_id,
-        python=python,
-        platform=platform,
-        lock=lock,
-        isolation=isolation,
-        recorder=recorder,
-    )
-    return _statement(Uri.SVR, predicate, manifest, bundle_id)
+    """The statement about this manifest that has the replayer's word on their own machine from `replay`."""
+    properties = AGREED if isinstance(replay, Replay) else AGREED[:1]
+    shape = {
+        **replay.to_shape(),
+        "bundle_id": bundle_id,
+        "evidence_id": manifest.evidence_id,
+        "properties": list(properties),
+    }
+    return _statement(Uri.SVR, type(replay).from_shape(shape), manifest, bundle_id)
+
+
+def read_replay(statement: Statement) -> Replay | EvidenceReplay:
+    """The predicate of a `replayed` statement, of either version.
+
+    Raises:
+        FormatError: it is of neither.
+    """
+    predicate = statement.predicate
+    verifier = predicate.get("verifier") if isinstance(predicate, dict) else None
+    if verifier == {"id": Uri.EVIDENCE_VERIFIER.value}:
+        return EvidenceReplay.from_shape(predicate)
+    return Replay.from_shape(predicate)
 
 
 def _subject(name: str, sha256: Sha256) -> dict[str, Any]:  # Any: a JSON document

@@ -133,3 +133,11 @@ def from_state(document: Any) -> object:  # Any: a state's JSON
             (f"${key}" if key.startswith("$") else key): from_state(item) for key, item in document.items()
         }
     return document
+
+
+def text_of(value: object) -> str:
+    """A value that is a text, with a question mark for what is not valid Unicode; nothing for another
+    value."""
+    if isinstance(value, dict) and value.keys() == {"$str"}:
+        return "".join(map(chr, value["$str"])).encode("utf-8", "replace").decode("utf-8")
+    return value if isinstance(value, str) else ""

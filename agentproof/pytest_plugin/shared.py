@@ -35,12 +35,13 @@ def installed_version() -> str:
 def told(bundle: Bundle) -> Iterator[str]:
     """What a recording shows, in the words of a failing test; nothing where the verdict holds."""
     from ..claims.judge import explain_reason
+    from ..models.manifest import name_of_build
 
     manifest = bundle.document
     judgement, target = manifest.judgement, manifest.target
     if judgement.verdict == "holds":
         return
-    yield f"{judgement.verdict} on {target.name} {target.version}"
+    yield f"{judgement.verdict} on {target.name} {name_of_build(target)}"
     yield from map(explain_reason, judgement.reasons)
     if judgement.verdict == "violated":
         yield from _violated(judgement.claims)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..isolation.supervision import Limits
+from ..models.expectations import NOTHING, Expectations
+from .variables import Variables
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Conditions:
     """Take secrets out of the recording instead of stopping."""
     redact_patterns: tuple[str, ...] = ()
     """More of what counts as a secret, as regular expressions."""
+    expectations: Expectations = NOTHING
+    """What should have happened, beside what the reproductions say."""
+    variables: Variables = field(default_factory=Variables)
+    """Environment variables that the scripts are given."""
     limits: Limits = field(default_factory=Limits)
     side_by_side: bool = True
     """Whether repeats run at the same time; not where recordings fill the processors. What is recorded does

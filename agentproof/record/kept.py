@@ -83,6 +83,8 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "arguments": list(reproduction.arguments),
         "tests": list(reproduction.tests),
         "requires": list(reproduction.requires),
+        "expectations": reproduction.expectations.to_shape(),
+        "variables": [sorted(conditions.variables.values.items()), sorted(conditions.variables.public)],
         "environment": lock.environment(installed_files=0).to_shape(),
         "target": lock.target.to_shape(),
         "python": str(lock.python.path),

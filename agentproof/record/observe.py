@@ -6,22 +6,32 @@ with the result; between the two they all come through `observe`.
 
 import os
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from ..bundle.store import MANIFEST, WHEELS, Bundle
+import pydantic_core
+
+from ..bundle.store import MANIFEST, WHEELS, Bundle, is_limit, refused
 from ..environment import venv
 from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
-from ..errors import CannotDoError
+from ..errors import BundleError, CannotDoError, RecorderError
 from ..isolation import levels, runner
 from ..models.manifest import Isolation, Manifest
+from ..models.wire import first_problem
 from ..sdk import KNOWN
 from . import test_results
 from .assemble import AGREEMENTS, assemble
+from .beside import tell_files
 from .conditions import Conditions
 from .progress import Progress
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
+from .variables import check_unwritten
+
+_MAX_VARIED = 3
+"""Lines shown of those that differ."""
 
 
 def observe(
@@ -33,6 +43,10 @@ def observe(
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
         RecorderError: our own recorder failed.
     """
+    check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
+    varied: list[tuple[str, str]] = []
+    if reproduction.entry.rpartition("/")[2] not in ("", reproduction.script.name):
+        progress.done("named", f"{reproduction.entry} in the bundle, whose names are ASCII")
     with ThreadPoolExecutor(max_workers=1) as beside:
         choosing = beside.submit(levels.choose, conditions.require_isolation)
         if conditions.require_isolation is not None:
@@ -56,17 +70,19 @@ def observe(
                 limits=conditions.limits,
                 repeats=conditions.repeats,
                 side_by_side=conditions.side_by_side,
+                variables=conditions.variables.values,
                 progress=progress.working,
             )
             seconds = time.monotonic() - started
             environment.discard()
             _check_tests_ran(reproduction, run)
+            progress.done("observed", _observed_line(run))
             progress.done("isolated", _isolation_line(run.isolation))
             if run.isolation.files == "none":
                 progress.done(
                     "not held in", "the script could read and write what you can: read it before you run it"
                 )
-            bundle = assemble(
+            bundle = _assembled(
                 lock,
                 reproduction,
                 run,
@@ -74,23 +90,57 @@ def observe(
                 installed_files=environment.installed_files,
                 allow_sdk_changes=conditions.allow_sdk_changes,
                 redact=_secrets_wanted(conditions) if conditions.redact else None,
+                variables=conditions.variables,
+                varied=varied,
             )
     progress.done("ran", _ran_line(bundle.document, seconds))
+    tell_files(bundle.document.reproduction.files, reproduction, run, progress)
     if bundle.document.redactions:
         progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
     refuse_secrets(bundle, conditions)
+    for line in _varied_lines(bundle, tuple(dict.fromkeys(varied))):
+        progress.done("differs", line)
     return bundle
 
 
+def _varied_lines(bundle: Bundle, varied: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What the repeats printed otherwise, where that is all that differs."""
+    if not any(each.agreement == "text" for each in bundle.document.recordings):
+        return
+    yield "only what the script printed differs between the repeats:"
+    for one, other in varied[:_MAX_VARIED]:
+        yield f"`{one.strip()[:100]}` / `{other.strip()[:100]}`"
+    if len(varied) > _MAX_VARIED:
+        yield f"and {len(varied) - _MAX_VARIED} more lines"
+
+
+def _assembled(
+    lock: Lock, reproduction: Reproduction, run: runner.Observation, **given: Any
+) -> Bundle:  # Any: what `assemble` takes
+    """As `assemble`, with what a reader would refuse told as a limit, or as a fault of ours."""
+    try:
+        return assemble(lock, reproduction, run, **given)
+    except BundleError as error:
+        if is_limit(error.reason):
+            raise refused(error) from error
+        raise RecorderError(f"what was recorded cannot be written: {error.message}") from error
+    except pydantic_core.ValidationError as error:
+        raise RecorderError(f"what was recorded cannot be written: {first_problem(error)}") from error
+
+
 def _left_out(reproduction: Reproduction) -> str:
-    what = "the script runs without the files beside it"
+    what = "the script runs without the files beside it, but for the modules that it imports"
     if reproduction.tests:
         what = "the tests run with the folders at its top that hold them, and the files beside these"
     return f"{reproduction.directory or reproduction.script.parent} is too large to be copied: {what}"
 
 
 def _secrets_wanted(conditions: Conditions) -> SecretPatterns:
-    return SecretPatterns(host_secrets(os.environ), patterns(conditions.redact_patterns))
+    values = {**host_secrets(os.environ), **conditions.variables.masked}
+    # What was given as public may be recorded, whatever it is called.
+    public = {conditions.variables.values[name] for name in conditions.variables.public}
+    wanted = {name: value for name, value in values.items() if value not in public}
+    return SecretPatterns(wanted, patterns(conditions.redact_patterns))
 
 
 def _check_tests_ran(reproduction: Reproduction, run: runner.Observation) -> None:
@@ -122,6 +172,15 @@ def refuse_secrets(bundle: Bundle, conditions: Conditions) -> None:
         )
 
 
+def _observed_line(run: runner.Observation) -> str:
+    """What looking cost the recording that it cost most."""
+    worst = max(
+        (raw for repeat in run.repeats for raw in repeat.values()),
+        key=lambda raw: raw.observed_ms / max(raw.passed_ms, 1),
+    )
+    return f"in {_spaced(worst.observed_ms)} ms of {worst.passed_ms / 1000:.1f} s"
+
+
 def _isolation_line(isolation: Isolation) -> str:
     tested = isolation.self_test.replace("_", " ")
     user = "; user: dropped" if isolation.user == "dropped" else ""
@@ -132,6 +191,7 @@ def _ran_line(document: Manifest, seconds: float) -> str:
     words = {
         "same": "repeats agree",
         "order": "repeats agree but for the order of parallel events",
+        "text": "repeats agree but for what the script printed",
         "differ": "repeats differ",
         "single": "not repeated",
     }

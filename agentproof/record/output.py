@@ -3,7 +3,7 @@
 A repository store is a directory `bundles/` whose folders are cases:
 
     bundles/<case>/reproduction.py      the authored script
-    bundles/<case>/<version>/           its bundles, without wheels
+    bundles/<case>/<version>.agentproof.zip   its bundles, without wheels; or each as a directory
     bundles/wheels/                     each target wheel once
     bundles/allowed_signers
 """
@@ -19,6 +19,7 @@ from typing import Final
 
 from ..errors import CannotDoError, UsageError
 from ..models.manifest import Manifest
+from ..system.files import is_stream
 from .selection import ENTRIES
 
 SUFFIX = ".agentproof.zip"
@@ -34,9 +35,10 @@ class OutputPaths:
     """The paths that a recording is written to."""
 
     archive: Path | None
-    directory: Path | None
+    stored: Path | None
+    """A directory, or a zip in the repository store."""
     wheels: Path | None
-    """`bundles/wheels` of the repository store; the directory is then written without its wheel."""
+    """`bundles/wheels` of the repository store; what is stored is then written without its wheel."""
 
 
 def store_above(script: Path, *, root: Path | None = None) -> Path | None:
@@ -54,17 +56,23 @@ def place_for(
 ) -> OutputPaths:
     """Where the bundle of `document`, recorded from `script` (in `root`), is written."""
     if output is not None:
-        if output.name.endswith(".zip"):
-            return OutputPaths(archive=output, directory=None, wheels=None)
-        return OutputPaths(archive=None, directory=output, wheels=None)
+        if output.name.endswith(".zip") or is_stream(output):
+            return OutputPaths(archive=output, stored=None, wheels=None)
+        return OutputPaths(archive=None, stored=output, wheels=None)
     store = store_above(script, root=root)
     version = version_label(document)
+    # What shows nothing yet does not take the name of what will.
+    failed = "-inconclusive" if document.judgement.verdict == "inconclusive" else ""
     if store is None:
         name = case_name(document.reproduction.title, script, root=root, tests=document.reproduction.tests)
-        return OutputPaths(archive=Path(f"{name}-{version}{SUFFIX}"), directory=None, wheels=None)
+        return OutputPaths(archive=Path(f"{name}-{version}{failed}{SUFFIX}"), stored=None, wheels=None)
     case = _root(script, root)
+    # As the case has it: directories are for reading recordings in a browser.
+    as_directory = any((each / "manifest.json").is_file() for each in case.iterdir() if each.is_dir())
     return OutputPaths(
-        archive=Path(f"{case.name}-{version}{SUFFIX}"), directory=case / version, wheels=store / "wheels"
+        archive=Path(f"{case.name}-{version}{failed}{SUFFIX}"),
+        stored=case / (version if as_directory else f"{version}{SUFFIX}"),
+        wheels=store / "wheels",
     )
 
 
@@ -74,10 +82,14 @@ def beside(archive: Path, bundle_id: str) -> Path:
 
 
 def version_label(document: Manifest) -> str:
-    """`0.20.0`, with `+aaff662b` for a wheel that is no release and `-cp311` for another Python."""
+    """`0.20.0`, `0.20.0-at-7f7a44f8dc` for a build of a checkout, `0.20.0+aaff662b` for a wheel file, and
+    `-cp311` for another Python."""
     target = document.target
     label = target.version
-    if target.origin.kind != "index":
+    if target.origin.kind == "checkout" and target.origin.commit is not None:
+        changed = f".{target.sha256[:8]}" if target.origin.dirty else ""
+        label = f"{label.replace('+', '.')}-at-{target.origin.commit[:10]}{changed}"
+    elif target.origin.kind != "index":
         label = f"{label.replace('+', '.')}+{target.sha256[:8]}"
     major, minor = document.environment.python.version.split(".")[:2]
     tag = f"cp{major}{minor}"
@@ -135,6 +147,8 @@ def check_writable(*, script: Path, output: Path | None, root: Path | None = Non
 
 def _check_bundle(output: Path) -> None:
     """That what is at `output` by now is a bundle, an empty directory or nothing."""
+    if is_stream(output):
+        return
     if output.is_dir():
         if output.name.endswith(".zip"):
             raise UsageError(

@@ -19,33 +19,38 @@ from ..bundle.store import (
     read_bundle,
     short,
     without_wheel,
-    write_directory,
+    write_bundle,
     zip_bytes,
 )
 from ..environment import dates, interpreters, locking, wheel_store
-from ..environment.target import check_options
-from ..environment.wheelfile import read_wheel
+from ..environment.target import check_options, read_given
 from ..errors import CannotDoError, UsageError
-from ..limits import MAX_WHEEL_BYTES
-from ..models.manifest import Origin
+from ..limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES
+from ..models.manifest import LATEST, Origin, name_of_build
+from ..models.manifest import Target as RecordedTarget
 from ..sdk import DEFAULT, KNOWN
 from ..system.files import read_bounded, write_atomic
 from ..trust import signing
 from . import secrets
+from .beside import tell_members
 from .conditions import Conditions
+from .final_check import check_sound
 from .kept import ResultStore, result_key
+from .names import check_texts
 from .observe import observe, refuse_secrets
-from .output import OutputPaths, beside, check_writable, place_for
+from .output import beside, check_writable, place_for, store_above
 from .progress import Progress
 from .reproduction import Reproduction
 from .target import Target, built
+from .variables import check_given, check_unwritten
 
 
 @dataclass(frozen=True)
 class OutputFiles:
     """The paths that a recording was written to."""
 
-    directory: Path | None
+    stored: Path | None
+    """A directory, or a zip in the repository store."""
     archive: Path | None
     kept: Path | None = None
     """A stored bundle with the same evidence that was left as it is."""
@@ -70,7 +75,7 @@ def record(
     Raises:
         UsageError: the script, its header or an option makes no sense.
         CannotDoError: the environment cannot be built or isolated as asked for, or a secret was seen.
-        RecorderError: our own recorder failed.
+        RecorderError: our own recorder failed, or what it made fails its own check.
     """
     return sign(record_unsigned(reproduction, target, conditions, progress=progress, results=results), key)
 
@@ -84,7 +89,8 @@ def record_unsigned(
     results: ResultStore | None = None,
 ) -> Bundle:
     """As `record`, for whoever signs elsewhere."""
-    reproduction = reproduction.requiring(conditions.requires)
+    check_given(conditions.variables, reproduction.variables)
+    reproduction = reproduction.requiring(conditions.requires).expecting(conditions.expectations)
     lock = locked(reproduction, target, conditions, progress)
     wheels = wheel_store.default_store()
     if results is None:
@@ -95,6 +101,7 @@ def record_unsigned(
         # This machine may have other secrets by now.
         refuse_secrets(kept, conditions)
         progress.done("kept", "the same recording was made before")
+        tell_members(kept.document.reproduction.files, reproduction.entry, progress)
         wheel = {WHEELS + lock.target.wheel: wheels.read(lock.target.sha256)}
         return replace(kept, members={**kept.members, **wheel})
     bundle = observe(lock, reproduction, store=wheels, conditions=conditions, progress=progress)
@@ -103,9 +110,16 @@ def record_unsigned(
 
 
 def sign(bundle: Bundle, key: signing.PrivateKey) -> Bundle:
-    """The bundle with the `recorded` attestation of `key`."""
+    """The bundle with the `recorded` attestation of `key`, which a check takes.
+
+    Raises:
+        CannotDoError: it is over a limit of the format.
+        RecorderError: what was made fails its own check.
+    """
     name, envelope = signing.attest_recorded(bundle.manifest, key)
-    return replace(bundle, attestations={name: envelope})
+    signed = replace(bundle, attestations={name: envelope})
+    check_sound(signed)
+    return signed
 
 
 def write(
@@ -134,16 +148,23 @@ def write(
     if archive is not None:
         write_atomic(archive, zip_bytes(attached))
     kept = None
-    if place.directory is not None:
-        stored = bundle if place.wheels is not None else attached
-        kept = _write_directory(stored, place, replace=replace)
-    return OutputFiles(directory=None if kept else place.directory, archive=archive, kept=kept, taken=taken)
+    if place.stored is not None:
+        kept = _store(
+            bundle if place.wheels is not None else attached, place.stored, place.wheels, replace=replace
+        )
+    return OutputFiles(stored=None if kept else place.stored, archive=archive, kept=kept, taken=taken)
 
 
 def check_request(
-    reproduction: Reproduction, target: Target | None, conditions: Conditions, *, output: Path | None
+    reproduction: Reproduction,
+    target: Target | None,
+    conditions: Conditions,
+    *,
+    output: Path | None,
+    thin: bool = False,
 ) -> None:
-    """What can be found wrong before a key is made, the index is asked or anything is built.
+    """What can be found wrong before a key is made, the index is asked or anything is built; `thin` as for
+    `write`.
 
     Raises:
         UsageError: the script names no target, or an option makes no sense.
@@ -153,12 +174,23 @@ def check_request(
         raise UsageError(f"--sha256 {target.sha256}: no SHA-256", hint="64 hexadecimal digits, in lower case")
     secrets.patterns(conditions.redact_patterns)
     check_options(as_of=conditions.as_of, lock_file=conditions.lock_file, like=conditions.like)
+    check_texts("--with", conditions.requires)
     for text in conditions.requires:
         _check_other(text)
+    reproduction.expecting(conditions.expectations)
+    check_given(conditions.variables, reproduction.variables)
+    check_unwritten(conditions.variables, reproduction.files, reproduction.arguments)
     if target is None or target.checkout is None:
         _requirements(reproduction, target, conditions)
     if target is not None and target.wheel is not None:
         _refuse_other_project(target.wheel, target.origin)
+        size = target.wheel.stat().st_size
+        store = store_above(reproduction.script, root=reproduction.directory) if output is None else None
+        if size > MAX_BUNDLE_BYTES and not thin and store is None:
+            raise UsageError(
+                f"--wheel {target.wheel}: {size} bytes, and a bundle holds {MAX_BUNDLE_BYTES}",
+                hint="--thin leaves the wheel out of the zip; readers bring it",
+            )
     check_writable(script=reproduction.script, root=reproduction.directory, output=output)
 
 
@@ -207,7 +239,9 @@ def locked(
         progress=progress.working,
     )
     _check_pytest(reproduction, lock)
-    target_line = f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}"
+    if target is not None and target.text == LATEST and lock.target.origin.kind == "index":
+        lock = replace(lock, target=_as_newest(lock.target))
+    target_line = f"{lock.target.name} {name_of_build(lock.target)}, wheel {short(lock.target.sha256)}"
     progress.done("target", f"{target_line} ({_came_from(lock.target.origin)})")
     day = f", as of {lock.as_of}" if lock.as_of else ""
     given = conditions.like or conditions.lock_file
@@ -217,6 +251,12 @@ def locked(
     if lock.loose:
         progress.done("", f"not in {conditions.like}, so the newest was taken: {', '.join(lock.loose)}")
     return lock
+
+
+def _as_newest(target: RecordedTarget) -> RecordedTarget:
+    """A target that was asked for as the newest release, which the bundle says then."""
+    origin = Origin(kind="index", revision=LATEST)
+    return RecordedTarget.from_shape({**target.to_shape(), "origin": origin.to_shape()})
 
 
 def _came_from(origin: Origin) -> str:
@@ -237,7 +277,7 @@ def _check_pytest(reproduction: Reproduction, lock: locking.Lock) -> None:
 
 def _refuse_other_project(wheel: Path, origin: Origin | None) -> None:
     """Before anything is resolved, so that the error is about the wheel and not about its dependencies."""
-    file = read_wheel(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
+    file = read_given(read_bounded(wheel, limit=MAX_WHEEL_BYTES, what="--wheel"), wheel.name)
     if file.name not in KNOWN:
         what = f"{wheel} is a wheel of"
         if origin is not None and origin.commit is not None:
@@ -306,20 +346,19 @@ def _requirement(text: str, where: str) -> Requirement:
         ) from error
 
 
-def _write_directory(bundle: Bundle, place: OutputPaths, *, replace: bool) -> Path | None:
-    directory = place.directory
-    if directory is None:
-        raise RuntimeError("no directory in this place")
-    if directory.exists() and any(directory.iterdir()) and not replace:
-        stored = read_bundle(directory, wheels=place.wheels)
+def _store(bundle: Bundle, path: Path, wheels: Path | None, *, replace: bool) -> Path | None:
+    """Write the bundle; the path, where one with the same evidence is left as it is."""
+    is_taken = path.is_file() or (path.is_dir() and any(path.iterdir()))
+    if is_taken and not replace:
+        stored = read_bundle(path, wheels=wheels)
         if bundle_id(stored) != bundle_id(bundle):
             theirs, mine = stored.document.evidence_id, bundle.document.evidence_id
             if theirs == mine:
-                return directory
+                return path
             raise CannotDoError(
-                f"{directory} holds a bundle with other evidence ({short(theirs)}; this recording has "
+                f"{path} holds a bundle with other evidence ({short(theirs)}; this recording has "
                 f"{short(mine)})",
                 hint="compare the two, then --replace",
             )
-    write_directory(bundle, directory, wheels=place.wheels, replace=True)
+    write_bundle(bundle, path, wheels=wheels, replace=True)
     return None

@@ -7,13 +7,15 @@
    and for a target that is no release. On another interpreter or platform the same versions are
    locked anew as of the same day, and what differs is listed.
 3. The script is run as it was: arguments, modes, and whether changes to the SDK were allowed.
-4. Equal evidence ids mean the same evidence. Otherwise the traces are aligned, and what they do not
-   share is said in words.
+4. Evidence, judgement, conduct and events are compared (`agreement`). Where the evidence differs, the
+   traces are aligned, and what they do not share is said in words.
+5. Only what agreed whole is attested, and nothing that is inconclusive.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -27,24 +29,29 @@ from ..bundle.store import (
     holds_another,
     shelf_of,
     short,
-    write_directory,
+    write_bundle,
     zip_bytes,
 )
 from ..check.bundle import CheckedBundle, Reader, check_bundle
+from ..claims.judge import explain_reason
 from ..diff.align import compare_traces
 from ..environment import dates, interpreters, locking, wheel_store
 from ..errors import AgentproofError, BundleError, CannotDoError, UsageError
 from ..models import pylock
 from ..models.comparison import TraceDifference
-from ..models.manifest import Judgement, Manifest
-from ..models.statement import build_replayed_statement
+from ..models.manifest import Judgement, Manifest, name_of_build
+from ..models.statement import AGREED, Replay, Uri, Verifier, build_replayed_statement
 from ..system import temporary
-from ..system.files import write_atomic
+from ..system.files import is_stream, write_atomic
 from ..trust import signing
+from . import agreement as agreeing
+from .agreement import Agreement
 from .conditions import Conditions
+from .final_check import check_sound
 from .observe import observe
 from .progress import Progress
 from .reproduction import Reproduction, reproduction_in
+from .variables import check_given
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,38 @@ class ReplayResult:
     """How the environment differs from the recorded one, in sentences; empty: the same wheels and Python."""
     differences: tuple[TraceDifference, ...]
 
+    @cached_property
+    def agreement(self) -> Agreement:
+        """What the two agree on."""
+        return agreeing.compare(self.bundle, self.seen)
+
     @property
     def is_same(self) -> bool:
-        """Whether the same evidence was seen."""
-        return self.seen.document.evidence_id == self.bundle.document.evidence_id
+        """Whether the same evidence, judgement and conduct were seen."""
+        return self.agreement.is_same
+
+    @property
+    def refusal(self) -> str | None:
+        """Why this replay attests nothing; None: it may be signed."""
+        differing = self.agreement.differing
+        if differing:
+            return "; ".join(f"another {_PARTS[name]} ({where})" for name, where in differing)
+        if missing := agreeing.lacking(self.bundle):
+            return f"the recording was judged by {missing}, which this tool lacks: update your checkout of it"
+        for bundle, whose in ((self.seen, "replay"), (self.bundle, "recording")):
+            judgement = bundle.document.judgement
+            if judgement.verdict == "inconclusive":
+                reasons = "; ".join(explain_reason(code) for code in judgement.reasons)
+                return f"the {whose} is inconclusive: {reasons}"
+        return None
+
+
+_PARTS = {
+    "evidence": "evidence",
+    "judgement": "judgement",
+    "conduct": "conduct",
+    "events": "course of events",
+}
 
 
 def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress) -> ReplayResult:
@@ -90,6 +125,7 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
         progress=progress,
     )
+    check_sound(seen)
     return ReplayResult(
         bundle=bundle,
         judged=judged,
@@ -128,7 +164,8 @@ def lock_of(
         UsageError: an option makes no sense.
         CannotDoError: the environment cannot be had.
     """
-    reproduction = reproduction_in(bundle)
+    reproduction = reproduction_in(bundle).expecting(conditions.expectations)
+    check_given(conditions.variables, reproduction.variables)
     interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
     with temporary.directory("replay") as scratch:
         lock = _lock_again(
@@ -141,24 +178,26 @@ def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | No
     """The bundle with a `replayed` attestation of `key`.
 
     Raises:
-        CannotDoError: other evidence was seen, or the repeats differed: there is nothing to attest.
+        CannotDoError: not all of it was seen again, or it is inconclusive: there is nothing to attest.
     """
     seen = replayed.seen.document
-    if not replayed.is_same:
-        raise CannotDoError("other evidence was seen, so the replay attests nothing")
-    if any(recording.agreement == "differ" for recording in seen.recordings):
-        raise CannotDoError("the repeats of the replay differ, so it attests nothing")
-    moment = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    statement = build_replayed_statement(
-        replayed.bundle.document,
-        bundle_id=bundle_id(replayed.bundle),
-        time=moment,
+    if replayed.refusal is not None:
+        raise CannotDoError(f"the replay attests nothing: {replayed.refusal}")
+    recorded, identity = replayed.bundle.document, bundle_id(replayed.bundle)
+    stated = Replay(
+        verifier=Verifier(id=Uri.VERIFIER.value),
+        timeCreated=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        properties=AGREED,
+        not_captured=replayed.agreement.not_captured,
+        bundle_id=identity,
+        evidence_id=recorded.evidence_id,
         python=seen.environment.python,
         platform=seen.environment.platform,
         lock=sha256(pylock.render(seen.environment)),
         isolation=seen.isolation,
         recorder=seen.recorder,
     )
+    statement = build_replayed_statement(recorded, stated, bundle_id=identity)
     name, envelope = signing.attest_replayed(statement, key)
     return replace(replayed.bundle, attestations={**replayed.bundle.attestations, name: envelope})
 
@@ -172,10 +211,13 @@ def write_attested(bundle: Bundle, path: Path) -> Path:
         CannotDoError: the place is taken by another bundle, or cannot be written.
     """
     shelf = shelf_of(path)
-    if path.is_dir() or not path.name.endswith(".zip"):
-        write_directory(bundle if shelf is not None else _with_wheel(bundle), path, wheels=shelf)
+    if shelf is not None and (path.is_dir() or path.parent.parent.name == "bundles"):
+        write_bundle(bundle, path, wheels=shelf)
+        return path
+    bundle = _with_wheel(bundle)
+    if path.is_dir() or not (path.name.endswith(".zip") or is_stream(path)):
+        write_bundle(bundle, path)
     else:
-        bundle = _with_wheel(bundle)
         if holds_another(path, bundle_id(bundle)):
             raise CannotDoError(f"{path} holds something else", hint="choose another place with --output")
         write_atomic(path, zip_bytes(bundle))
@@ -300,7 +342,9 @@ def environment_differences(recorded: Manifest, lock: locking.Lock) -> Iterator[
 def _target_line(recorded: Manifest, lock: locking.Lock) -> str:
     kinds = {"index": "from the index", "file": "the attached wheel", "checkout": "the attached wheel"}
     target = lock.target
-    return f"{target.name} {target.version}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    return (
+        f"{target.name} {name_of_build(target)}, wheel {short(target.sha256)} ({kinds[target.origin.kind]})"
+    )
 
 
 def _locked_line(lock: locking.Lock, differences: tuple[str, ...]) -> str:

@@ -13,10 +13,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..bundle.store import Bundle
 from ..errors import UsageError
-from ..isolation.control import read_reproduction_files
+from ..isolation.control import read_imported_files, read_reproduction_files
+from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
-from .selection import Selection
+from .names import RENAME, check_mentioned, check_texts, entry_name, is_nameable
+from .output import store_above
+from .selection import Selection, is_in_project
 
 _MAX_SCRIPT: Final = 4 * 2**20
 
@@ -35,10 +38,18 @@ class Reproduction:
     """pytest node ids; then these are run instead of the entry."""
     requires: tuple[str, ...] = ()
     """Requirements beyond the header's."""
+    expectations: Expectations = NOTHING
+    """What should have happened: the header's, and what a bundle was recorded with."""
+    variables: tuple[str, ...] = ()
+    """The environment variables that a bundle was recorded with, by name."""
     only_entry: bool = False
     """Its directory is too large to be a reproduction's own, and the other files were left out."""
     script: Path = Path()
     """The entry as it lies on disk, for people and for what is written beside it."""
+    root: Path | None = None
+    """The folder on disk that `files` were read from; None: it comes from a bundle."""
+    is_alone: bool = False
+    """What lies beside it was left out, but for what it imports and what was added by hand."""
     directory: Path | None = None
     """The directory that is the reproduction, where it is not just the script's own."""
 
@@ -64,6 +75,14 @@ class Reproduction:
         """The same with these requirements too."""
         return replace(self, requires=tuple(dict.fromkeys((*self.requires, *requires))))
 
+    def expecting(self, expectations: Expectations) -> "Reproduction":
+        """The same with these expectations too.
+
+        Raises:
+            UsageError: they contradict its own.
+        """
+        return replace(self, expectations=combine(self.expectations, expectations))
+
 
 def read_reproduction(selection: Selection) -> Reproduction:
     """Read what was named.
@@ -77,17 +96,47 @@ def read_reproduction(selection: Selection) -> Reproduction:
     root, entry = script.resolve().parent, script.name
     if directory is not None:
         root, entry = directory, script.relative_to(directory).as_posix()
-    files, only_entry = read_reproduction_files(root, entry, tests=selection.tests)
+    tests, added = selection.tests, selection.added
+    files: dict[str, bytes] = {}
+    is_named = selection.is_whole or (directory is not None and not tests)
+    is_alone, only_entry = not is_named and not is_in_project(root), False
+    if not is_alone:
+        files, only_entry = read_reproduction_files(root, entry, tests=tests)
+    if is_alone or added:
+        files |= read_imported_files(root, entry, tests=tests, added=added)
+    name = _name_in_bundle(selection, entry, files)
+    files.pop(entry, None)
+    files[name] = source
+    check_mentioned(files, entry=name)
+    check_texts("the argument", selection.arguments)
+    check_texts("the test", tests)
+    check_texts("the requirement", header.dependencies)
+    check_texts("in the header", filter(None, (header.title, header.reference)))
     return Reproduction(
-        entry=entry,
-        files={**files, entry: source},
+        entry=name,
+        files=files,
         header=header,
+        expectations=header.expectations,
         arguments=selection.arguments,
-        tests=selection.tests,
+        tests=tests,
         only_entry=only_entry,
+        root=root,
+        is_alone=is_alone or only_entry,
         script=script,
         directory=directory,
     )
+
+
+def _name_in_bundle(selection: Selection, entry: str, files: Mapping[str, bytes]) -> str:
+    """The path of the entry in a bundle: its own, or for a script alone the nearest that can be."""
+    for path in (entry, *(test.partition("::")[0] for test in selection.tests)):
+        if not is_nameable(path) and (selection.tests or "/" in path):
+            raise UsageError(f"{path!r} is a name that no bundle can hold", hint=RENAME)
+    name = entry_name(entry, files)
+    if name != entry and store_above(selection.script, root=selection.root) is not None:
+        # There the file beside the bundle is looked for under its name in the bundle.
+        raise UsageError(f"{entry!r} is a name that no bundle can hold", hint=f"rename it, to {name}")
+    return name
 
 
 def reproduction_in(bundle: Bundle) -> Reproduction:
@@ -97,10 +146,13 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         UsageError: it does not compile, or its header makes no sense.
     """
     recorded = bundle.document.reproduction
+    header = _header(bundle.members[recorded.entry], recorded.entry)
     return Reproduction(
         entry=recorded.entry,
         files={path: bundle.members[path] for path in recorded.files},
-        header=_header(bundle.members[recorded.entry], recorded.entry),
+        header=header,
+        expectations=recorded.expectations or header.expectations,
+        variables=recorded.variables,
         arguments=recorded.arguments,
         tests=recorded.tests,
         requires=recorded.requires,

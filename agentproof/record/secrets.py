@@ -146,14 +146,20 @@ def _spelled_otherwise(data: bytes) -> Iterator[tuple[int, bytes]]:
 class Redactor:
     """Replaces secrets by `<redacted-1>`, `<redacted-2>`, …, so that equality stays visible."""
 
-    def __init__(self, wanted: SecretPatterns) -> None:
+    def __init__(
+        self, wanted: SecretPatterns, *, variables: Mapping[str, str] | None = None, shapes: bool = True
+    ) -> None:
+        """`variables` are masked by their names, `<env:NAME>`; with `shapes` what looks like a token goes
+        too."""
         self.count = 0
         """How many were replaced."""
+        self._variables = {value: name for name, value in (variables or {}).items()}
         self._seen: dict[str, str] = {}
-        self._secrets = {spelled: value for value in wanted.values.values() for spelled in _spellings(value)}
+        values = (*wanted.values.values(), *self._variables)
+        self._secrets = {spelled: value for value in values for spelled in _spellings(value)}
         longest_first = sorted(self._secrets, key=lambda spelled: (-len(spelled), spelled))
         named = [re.compile(re.escape(spelled)) for spelled in longest_first]
-        self._patterns = (*named, _SHAPE, *wanted.patterns)
+        self._patterns = (*named, *([_SHAPE] if shapes else []), *wanted.patterns)
 
     def __call__(self, text: str) -> str:
         """`text` without secrets."""
@@ -176,6 +182,8 @@ class Redactor:
     def _replace(self, match: re.Match[str]) -> str:
         self.count += 1
         found = self._secrets.get(match.group(0), match.group(0))
+        if found in self._variables:
+            return f"<env:{self._variables[found]}>"
         return self._seen.setdefault(found, f"<redacted-{len(self._seen) + 1}>")
 
 

@@ -10,6 +10,9 @@ Rules:
    and at least the directory above the packages that the tests lie in. In a repository store it is the
    case's folder.
 4. Node ids are relative to the root, whatever they were relative to when they were typed.
+5. All that a directory holds is the reproduction's where somebody named that directory, in a project (a
+   `pyproject.toml` or `.git` in it or above, below the home) and in a case of a store. Elsewhere, in a folder
+   of downloads, it is the script with the modules beside it that it imports, and what was added by hand.
 """
 
 import ast
@@ -18,7 +21,7 @@ import fnmatch
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -42,15 +45,25 @@ class Selection:
     arguments: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     """Node ids below `root`, each once."""
+    is_whole: bool = False
+    """Of tests: whether their directory was named, and not found by rule 3."""
+    added: tuple[Path, ...] = ()
+    """What is taken along from beside the script, outside of a project."""
 
 
-def select(first: str, rest: Sequence[str] = (), *, entry: str | None = None) -> Selection:
+def select(
+    first: str, rest: Sequence[str] = (), *, entry: str | None = None, root: Path | None = None
+) -> Selection:
     """Understand `FIRST REST…`; `entry` is what is to be run in the directory `first`.
+
+    `root` is the directory that is the reproduction, where that is not the script's own.
 
     Raises:
         UsageError: there is no such file, nothing says what to run, or tests and arguments are mixed.
     """
     place = Path(first)
+    if root is not None:
+        return _in_root(first, rest, root, entry=entry)
     if entry is not None:
         if not place.is_dir():
             raise UsageError(f"--entry {entry}: {first} is no directory", hint="give the script alone")
@@ -64,6 +77,38 @@ def select(first: str, rest: Sequence[str] = (), *, entry: str | None = None) ->
     return Selection(script=place, arguments=tuple(rest))
 
 
+def _in_root(first: str, rest: Sequence[str], root: Path, *, entry: str | None) -> Selection:
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: no such directory")
+    top = _absolute(root)
+    if entry is not None or Path(first).is_dir():
+        raise UsageError(f"--root {root}: {first} names a directory already", hint="give one of them")
+    if is_test(first):
+        return replace(_tests([first, *rest], base=Path(), root=top), is_whole=True)
+    script = _absolute(Path(first))
+    if not script.is_file():
+        raise UsageError(f"{first}: no such file", hint="`agentproof record SCRIPT`")
+    _below(script, top, first)
+    return Selection(script=script, root=top, arguments=tuple(rest))
+
+
+def is_in_project(directory: Path) -> bool:
+    """Whether a directory belongs to a project: rule 5 of the module.
+
+    A home that is itself under version control makes no project of what was downloaded into it.
+    """
+    place = directory.resolve()
+    if place.parent.name == "bundles":
+        return True
+    home = Path.home().resolve()
+    for each in (place, *place.parents):
+        if each == home or home.is_relative_to(each):
+            return False
+        if os.path.isfile(each / "pyproject.toml") or os.path.exists(each / ".git"):
+            return True
+    return False
+
+
 def is_test(text: str) -> bool:
     """Whether this names a test, or a file that only pytest gives anything to do."""
     return "::" in text.partition("[")[0] or _is_test_file(Path(text))
@@ -71,7 +116,7 @@ def is_test(text: str) -> bool:
 
 def _in_directory(directory: Path, entry: str, rest: Sequence[str]) -> Selection:
     if is_test(entry) or _is_test_file(directory / entry):
-        return _tests([entry, *rest], base=directory, root=_absolute(directory))
+        return replace(_tests([entry, *rest], base=directory, root=_absolute(directory)), is_whole=True)
     script = directory / entry
     if not script.is_file():
         raise UsageError(f"--entry {entry}: no such file in {directory}")

@@ -51,7 +51,7 @@ def parse_release(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def parse_target(text: str, *, dirty: bool = False) -> Target:
+def parse_target(text: str, *, dirty: bool = False, option: str = "--with") -> Target:
     """Understand one `--with`; with `dirty`, a checkout without a revision is built as it stands.
 
     Raises:
@@ -64,7 +64,7 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
         return Target(text, requirement=text)
     if text.endswith(".whl"):
         if not Path(text).is_file():
-            raise UsageError(f"--with {text}: no such file", hint="give a version, a wheel or a checkout")
+            raise UsageError(f"{option} {text}: no such file", hint="give a version, a wheel or a checkout")
         return Target(text, wheel=Path(text))
     found = _checkout_named(text)
     if found is not None:
@@ -73,10 +73,10 @@ def parse_target(text: str, *, dirty: bool = False) -> Target:
         directory, _, revision = text.rpartition("@")
         place = text if not directory or os.sep in revision else directory
         raise UsageError(
-            f"--with {text}: there is no directory {place}", hint="a checkout is given as DIR or DIR@REV"
+            f"{option} {text}: there is no directory {place}", hint="a checkout is given as DIR or DIR@REV"
         )
     raise UsageError(
-        f"--with {text}: neither a version, a wheel file nor a checkout",
+        f"{option} {text}: neither a version, a wheel file nor a checkout",
         hint="such as 0.21.0, latest, dist/openai_agents-0.21.1-py3-none-any.whl or ../checkout@main",
     )
 

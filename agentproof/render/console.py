@@ -13,16 +13,18 @@ import click
 from .. import claims
 from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
-from ..models.manifest import ClaimResult, Conduct, Finding, Manifest
-from ..models.report import ON_REQUEST, Report, ReportedClaim
+from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
+from ..models.report import ON_REQUEST, Covers, Report, ReportedClaim
 from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
-from .ending import render_endings
+from .ending import ending_hints
+from .seen import seen_lines, suggestions
 
 _LABEL = 14
-_CLAIM = 20
 _FEW = 8
+_NO_TERMINAL = 100_000
+"""Columns of what is no terminal: a line is one line there, for whoever searches in it."""
 
 
 class _Status(Protocol):
@@ -63,7 +65,8 @@ class TerminalProgress:
         if self._quiet:
             return
         self._stop()
-        click.echo(f"  {label:<{_LABEL}}{printable(text)}", err=True)
+        for line in labelled(label, text):
+            click.echo(line, err=True)
 
     def _stop(self) -> None:
         if self._status is not None:
@@ -74,44 +77,148 @@ class TerminalProgress:
 def render_judgement(
     document: Manifest, *, traces: Mapping[Mode, Trace] | None = None, verbose: bool = False
 ) -> Iterator[str]:
-    """The verdict's lines: each violated claim with its first reasons, then the count of the others.
-
-    With `traces` it tells how tests ended, and an inconclusive one how the script ended, where that was
-    not a clean end.
-    """
-    for number, line in enumerate(test_results.told(traces or {})):
-        yield f"  {'' if number else 'tests':<{_LABEL}}{printable(line)}"
-    results = document.judgement.claims
-    violated = _by_claim(claim for claim in results if claim.status == "violated")
-    for name, group in violated.items():
+    """The lines above the verdict: what the script did, each violated claim with its first reasons, then the
+    count of the others. With `traces` it tells what was printed, and how the script and its tests ended."""
+    seen = [*test_results.told(traces or {})]
+    yield from _under("tests", seen)
+    if traces is not None:
+        for label, text in seen_lines(traces):
+            yield from labelled(label, text)
+    # What was expected comes first, whatever its place.
+    results = sorted(document.judgement.claims, key=lambda claim: claim.kind not in claims.EXPECTED)
+    for name, group in _by_claim(claim for claim in results if claim.status == "violated").items():
         modes = " and ".join(dict.fromkeys(result.mode for result in group))
-        label = click.style(f"{'VIOLATED':<{_LABEL}}", fg="red", bold=True)
-        yield f"  {label}{name:<{_CLAIM}}{'' if modes == 'both' else f'({modes})'}"
+        where = "" if modes == "both" else f"  ({modes})"
+        yield from labelled("VIOLATED", f"{name}{where}", fg="red")
         for line in _reasons(group):
-            yield f"  {'':<{_LABEL}}{'':<{_CLAIM}}{line}"
-    holds = _names(results, "holds", violated)
-    silent = [name for name in _names(results, "not_observed", violated) if name not in holds]
-    yield from _listed("holds", holds)
+            yield from labelled("", f"  {line}")
+    violated = {claim.id for claim in results if claim.status == "violated"}
+    expected = [claim for claim in results if claim.kind in claims.EXPECTED]
+    rules = [claim for claim in results if claim.kind not in claims.EXPECTED]
+    yield from _under("as it should", _names(expected, "holds", violated))
+    holds = _names(rules, "holds", violated)
+    silent = [name for name in _names(rules, "not_observed", violated) if name not in holds]
     if verbose:
-        yield from _listed("not observed", silent)
-    elif silent:
-        plural = "s" if len(silent) > 1 else ""
-        yield f"  {'not observed':<{_LABEL}}{len(silent)} other rule{plural} had nothing to judge"
-    if document.judgement.verdict == "inconclusive":
-        label = click.style(f"{'INCONCLUSIVE':<{_LABEL}}", fg="yellow", bold=True)
-        yield f"  {label}{'; '.join(explain_reason(code) for code in document.judgement.reasons)}"
-        for recording in document.recordings:
-            for pointer in recording.differences[:3]:
-                yield f"  {'':<{_LABEL}}{recording.mode}: the repeats differ at {pointer}"
-        if "sdk_changed" in document.judgement.reasons:
-            yield f"  {'':<{_LABEL}}{_changed(document.conduct)}"
-        for line in render_endings(traces or {}):
-            yield f"  {'':<{_LABEL}}{printable(line)}"
+        yield from labelled("holds", ", ".join(holds))
+        yield from labelled("not observed", ", ".join(silent))
+    else:
+        yield from labelled("holds", f"{_rules(len(holds))} (-v names them)" if holds else "")
+        yield from labelled("not observed", f"{_rules(len(silent))} had nothing to judge" if silent else "")
+
+
+def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = None) -> Iterator[str]:
+    """The last lines: what is to be said or done next, then the verdict."""
+    results, judgement = document.judgement.claims, document.judgement
+    held = {claim.id for claim in results if claim.status != "not_observed"}
+    unseen = [claim for claim in results if claim.kind in claims.EXPECTED and claim.id not in held]
+    for name, group in _by_claim(unseen).items():
+        yield from labelled("not observed", name)
+        for line in _reasons(group):
+            yield from labelled("", f"  {line}")
+    for recording in document.recordings if judgement.verdict != "inconclusive" else ():
+        if recording.touched:
+            parts = ", ".join(recording.touched)
+            text = f"{recording.mode}: the repeats differ in {parts}; no claim that stands rests on it"
+            yield from labelled("differ", text)
+    for recording in document.recordings if judgement.verdict == "inconclusive" else ():
+        for pointer in recording.differences[:3] if recording.agreement == "differ" else ():
+            yield from labelled("differs", f"{recording.mode}: the repeats differ at {pointer}")
+    if "sdk_changed" in judgement.reasons:
+        yield from labelled("changed", _changed(document.conduct))
+    if judgement.verdict == "inconclusive":
+        for hint in ending_hints(traces or {}):
+            yield from labelled("next", hint)
+    if judgement.verdict == "holds" and not any(claim.kind in claims.EXPECTED for claim in results):
+        yield from labelled("your bug?", "if this shows your bug, say what should have happened:")
+        for option, why in suggestions(document, traces or {}):
+            yield from labelled("", f"  {option}  ({why})")
+    word, colour = _VERDICTS[judgement.verdict]
+    yield from wrapped(_verdict_sentence(document), first=f"{word}: ", rest="  ", fg=colour)
+
+
+_VERDICTS = {
+    "violated": ("VIOLATED", "red"),
+    "holds": ("HOLDS", "green"),
+    "inconclusive": ("INCONCLUSIVE", "yellow"),
+}
+
+
+def verdict_line(document: Manifest) -> Iterator[str]:
+    """The verdict as one of several lines."""
+    word, colour = _VERDICTS[document.judgement.verdict]
+    yield from labelled("verdict", f"{word.lower()}: {_verdict_sentence(document)}", fg=colour)
+
+
+def _verdict_sentence(document: Manifest) -> str:
+    """The verdict in one sentence, without a label of ours in it where something was expected."""
+    results, judgement = document.judgement.claims, document.judgement
+    target = f"{document.target.name} {name_of_build(document.target)}"
+    if judgement.verdict == "inconclusive":
+        return "; ".join(explain_reason(code) for code in judgement.reasons)
+    expected = [claim for claim in results if claim.kind in claims.EXPECTED]
+    rules = [claim for claim in results if claim.kind not in claims.EXPECTED]
+    broken = list(dict.fromkeys(claim.id for claim in rules if claim.status == "violated"))
+    if judgement.verdict == "violated":
+        failed = [claim for claim in expected if claim.status == "violated"]
+        said = list(dict.fromkeys(claims.explain(claim, each) for claim in failed for each in claim.because))
+        parts = [*said[:2], *([f"{len(said) - 2} more expectations"] if len(said) > 2 else [])]
+        if broken:
+            parts.append(f"{_rules(len(broken))} on {target} ({', '.join(broken)})")
+        return printable("; ".join(parts))
+    judged = {claim.id for claim in rules if claim.status == "holds"}
+    every = {claim.id for claim in rules}
+    told = f"no rule is violated; {len(judged)} of {len(every)} had something to judge"
+    if expected:
+        return f"on {target} all is as it should be, as far as was said; {told}"
+    return told
+
+
+def _rules(count: int) -> str:
+    return f"{count} rule{'' if count == 1 else 's'}"
+
+
+def labelled(label: str, text: str, *, fg: str | None = None) -> Iterator[str]:
+    """A text beside its label, as wide as the terminal; nothing for an empty one."""
+    if text:
+        margin = " " * (_LABEL + 2)
+        inner = len(text) - len(text.lstrip(" "))
+        yield from wrapped(
+            printable(text), first=f"  {label:<{_LABEL}}", rest=f"{margin}{' ' * inner}", fg=fg
+        )
+
+
+def _under(label: str, texts: Iterable[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield from labelled("" if number else label, text)
+
+
+def wrapped(
+    text: str, *, first: str, rest: str, fg: str | None = None, fallback: int = _NO_TERMINAL
+) -> Iterator[str]:
+    """A text behind `first`, in lines no wider than the terminal, the others behind `rest`; broken between
+    words, and nowhere else. `first` is coloured by `fg`."""
+    width = max(40, terminal_width(fallback))
+    words = text.split(" ")
+    line, limit, lead = "", width, first
+    for number, word in enumerate(words):
+        if number and line.strip() and len(lead) + len(line) + 1 + len(word) > limit:
+            yield _led(lead, line, first, fg)
+            line, lead = word, rest
+        else:
+            line = f"{line} {word}" if number else word
+    yield _led(lead, line, first, fg)
+
+
+def _led(lead: str, line: str, first: str, fg: str | None) -> str:
+    shown = click.style(lead, fg=fg, bold=True) if fg is not None and lead == first else lead
+    return f"{shown}{line}".rstrip()
 
 
 def _changed(conduct: Conduct) -> str:
     places = [f"{each.name} at {each.file}:{each.line}" for each in conduct.private_writes]
-    names = [*(f"replaced {name}" for name in conduct.changed), *(f"set {place}" for place in places)]
+    # What is no object's name says by itself what was done.
+    replaced = (name if " " in name else f"replaced {name}" for name in conduct.changed)
+    names = [*replaced, *(f"set {place}" for place in places)]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return printable(", ".join(names[:4]) + more)
 
@@ -126,19 +233,17 @@ def render_written(
     taken: Path | None = None,
 ) -> Iterator[str]:
     """Under the verdict of a recording: who signed it, its ids, and where it was written."""
-    files = document.reproduction.files
-    if len(files) > 1:
-        # Whoever attaches the zip should know what of their folder is in it.
-        yield from _listed("holds files", [printable(file) for file in files])
-    yield f"  {'signed':<{_LABEL}}ed25519 {signer}"
-    yield f"  {'ids':<{_LABEL}}bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
+    yield from labelled("signed", f"ed25519 {signer}")
+    yield from labelled(
+        "ids", f"bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
+    )
     for path in paths:
         size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
-        yield f"  {'wrote':<{_LABEL}}{path}{size}"
+        yield from labelled("wrote", f"{path}{size}")
     if taken is not None:
-        yield f"  {'':<{_LABEL}}{taken} holds another recording (--replace overwrites it)"
+        yield from labelled("", f"{taken} holds another recording (--replace overwrites it)")
     if kept is not None:
-        yield f"  {'kept':<{_LABEL}}{kept}, which has the same evidence (--replace writes it anew)"
+        yield from labelled("kept", f"{kept}, which has the same evidence (--replace writes it anew)")
 
 
 _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_made": ("\N{EN DASH}", "yellow")}
@@ -154,9 +259,10 @@ def render_report(report: Report, *, verbose: bool = False, quiet: bool = False)
     if verbose:
         for text in report.stated:
             yield f"    stated      {printable(text)}"
-    yield f"{click.style(report.status, fg=_WORDS[report.status], bold=True)}: {_meaning(report)}"
+    word = f"{report.status}: "
+    yield from wrapped(printable(_meaning(report)), first=word, rest="  ", fg=_WORDS[report.status])
     if report.hint is not None and not quiet:
-        yield f"  next: {printable(report.hint)}"
+        yield from wrapped(printable(report.hint), first="  next: ", rest="    ")
 
 
 def _checks(report: Report) -> Iterator[str]:
@@ -166,9 +272,17 @@ def _checks(report: Report) -> Iterator[str]:
             continue
         mark, colour = _MARKS[check.status]
         detail = printable(check.detail)
-        if check.status == "not_made":
+        if check.status == "not_made" and check.reason != "no_trust":
             detail = f"not checked: {detail}"
-        yield f"  {click.style(mark, fg=colour)} {check.name:<{_LABEL - 2}}{detail}"
+        lines = wrapped(
+            f"{check.name:<{_LABEL - 2}}{detail}",
+            first=f"  {mark} ",
+            rest=" " * (_LABEL + 2),
+            fg=colour,
+        )
+        yield from lines
+        if check.name == "signature":
+            yield from _signers(report)
     left = [check.name for check in requested if check.status == "not_made"]
     if left:
         yield f"  \N{EN DASH} {', '.join(left)}: on request"
@@ -204,6 +318,23 @@ def _beyond(report: Report, *, verbose: bool) -> Iterator[str]:
             yield f"    … and {len(report.not_recomputed) - len(shown)} more"
 
 
+_COVERS: Mapping[Covers, str] = {
+    "recording": "all of it, as this signer's recorder saw it",
+    "observations": "judgement, conduct and every event, which agreed on this signer's machine",
+    "observations_but_bodies": "judgement, conduct and every event but those of functions' bodies, which "
+    "this signer's machine could not see",
+    "evidence": "the evidence alone (replay-v0): nothing else was compared, so it counts for nothing",
+    "endorsement": "that this signer vouches for it; nothing was run",
+}
+
+
+def _signers(report: Report) -> Iterator[str]:
+    """What each signature covers, a line a signer."""
+    for signer in report.signers:
+        who = printable(" and ".join(signer.principals) or f"not trusted, {signer.fingerprint}")
+        yield f"      {signer.role:<{_LABEL - 4}}{who}: {_COVERS[signer.covers]}"
+
+
 def render_summary(reports: Iterable[Report]) -> str:
     """One line for many bundles."""
     counts: dict[str, int] = {}
@@ -213,25 +344,34 @@ def render_summary(reports: Iterable[Report]) -> str:
     return f"{total} bundles: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
 
 
+_UNTRUSTED = {
+    "threshold": "it has fewer signatures of those that you trust than you demand",
+    "not_accepted": "nobody whom you trust recorded this bundle",
+    "untrusted": "no signer of this bundle is among those that you trust",
+}
+_RESTS_ON = {
+    "replayed": "; nobody whom you trust recorded it: you accept that somebody replayed it",
+    "endorsed": "; nobody whom you trust recorded or replayed it: you accept that somebody endorsed it",
+}
+
+
 def _meaning(report: Report) -> str:
     target = report.target
-    what = f"{target.name} {target.version}" if target else "its SDK"
+    what = f"{target.name} {target.build or target.version}" if target else "its SDK"
     failed = next((check for check in report.checks if check.status == "failed"), None)
     match report.status:
         case "CURRENT" if target is None:
-            return (
-                f"a comparison that follows from recordings of targets that you hold{_found_beyond(report)}"
-            )
+            text = "a comparison that follows from recordings of targets that you hold"
+            return text + _RESTS_ON.get(report.rests_on or "", "") + _found_beyond(report)
         case "CURRENT":
-            return f"this bundle matches the {what} that you hold; it {_shows(report)}"
+            rest = _RESTS_ON.get(report.rests_on or "", "")
+            return f"this bundle matches the {what} that you hold; it {_shows(report)}{rest}"
         case "INTACT":
             missing = [check.name for check in report.checks if check.status == "not_made"]
             unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
             return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
         case "UNTRUSTED":
-            few = "it has fewer signatures of those that you trust than you demand"
-            none = "no signer of this bundle is among those that you trust"
-            return few if failed is not None and failed.reason == "threshold" else none
+            return _UNTRUSTED.get(failed.reason or "" if failed else "", _UNTRUSTED["untrusted"])
         case "STALE":
             return f"a sound bundle about another source than yours; it {_shows(report)}"
         case _:
@@ -239,6 +379,13 @@ def _meaning(report: Report) -> str:
 
 
 def _shows(report: Report) -> str:
+    allowed = ""
+    if report.sdk_changes == "allowed":
+        allowed = ", of an SDK that the script was allowed to change (--allow-sdk-changes)"
+    return _verdict(report) + allowed
+
+
+def _verdict(report: Report) -> str:
     verdict = report.verdict
     if verdict is None and report.target is None:
         return f"compares several recordings{_found_beyond(report)}"
@@ -276,11 +423,11 @@ def report_json(report: Report) -> str:
     return json_line(report.to_shape())
 
 
-def recorded_json(report: Report, *, directory: Path | None, archive: Path | None) -> str:
+def recorded_json(report: Report, *, stored: Path | None, archive: Path | None) -> str:
     """The report of a recording's own bundle, with the paths that were written."""
     shape = {
         **report.to_shape(),
-        "bundle": str(directory) if directory is not None else None,
+        "bundle": str(stored) if stored is not None else None,
         "artifact": str(archive) if archive is not None else None,
     }
     return json_line(shape)
@@ -291,22 +438,6 @@ def _by_claim(results: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
     for claim in results:
         found.setdefault(claim.id, []).append(claim)
     return found
-
-
-def _listed(label: str, names: list[str]) -> Iterator[str]:
-    """Names after a label, wrapped to the terminal."""
-    if names:
-        import textwrap  # noqa: PLC0415 (a check prints no lists)
-
-        width = max(60, terminal_width())
-        indent = " " * (_LABEL + 2)
-        yield textwrap.fill(
-            ", ".join(names),
-            width,
-            initial_indent=f"  {label:<{_LABEL}}",
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-        )
 
 
 def _names(results: Iterable[ClaimResult], status: str, without: Iterable[str]) -> list[str]:
@@ -329,15 +460,22 @@ def _reasons(results: Iterable[ClaimResult]) -> Iterator[str]:
         yield f"… and {len(shown) - 2} more"
 
 
-def terminal_width() -> int:
-    """Of the terminal, or of a page where there is none."""
-    import shutil  # noqa: PLC0415 (with what it loads 2 ms, which a check need not spend)
-
-    return shutil.get_terminal_size((100, 24)).columns
+def terminal_width(fallback: int = 100) -> int:
+    """Of the terminal, as COLUMNS or the terminal itself says; or `fallback` where there is none."""
+    try:
+        columns = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        columns = 0
+    if columns > 0:
+        return columns
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else fallback
+    except (OSError, ValueError):
+        return fallback
 
 
 def _change(finding: Finding) -> str:
-    width = max(24, (terminal_width() - _LABEL - _CLAIM) // 3)
+    width = max(20, (terminal_width() - _LABEL) // 3)
     change = claims.change_of(finding)
     sides = [_value(side, width) for side in (change.before, change.after)]
     return f"{sides[0]} → {sides[1]}"

@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,21 @@ from ..compare.matrix import MatrixResult
 from ..compare.search import BisectionResult, Point
 from ..diff.rows import is_older
 from ..models.comparison import Cell, Comparison, Row, TraceDifference
+from ..models.manifest import Manifest, is_latest
+from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..record.replay import ReplayResult
-from .console import json_line, printable, render_judgement, terminal_width
-from .outcomes import CHANGES, place_of, targets_of, words_of
+from .console import (
+    json_line,
+    labelled,
+    printable,
+    render_judgement,
+    render_verdict,
+    terminal_width,
+    verdict_line,
+    wrapped,
+)
+from .outcomes import CHANGES, place_of, targets_of, visible_words, words_of
 
 _LABEL = 12
 _SHOWN = 6
@@ -32,21 +43,70 @@ def render_replayed(replayed: ReplayResult, *, signer: str | None, written: Path
     for text in replayed.environment:
         yield f"  {'differs':<{_LABEL}}{printable(text)}"
     yield from render_judgement(seen)
+    yield from verdict_line(seen)
     if signer is not None:
         yield f"  {'signed':<{_LABEL}}replayed, ed25519 {signer}"
     if written is not None:
         yield f"  {'wrote':<{_LABEL}}{written}"
     if replayed.is_same:
         word = click.style("SAME", fg="green", bold=True)
-        yield f"{word}: the evidence of this bundle was seen here too (sha256:{recorded.evidence_id[:16]}…)"
+        for text in replayed.agreement.not_captured:
+            yield f"  {'not seen':<{_LABEL}}{text}, which this machine cannot see"
+        if replayed.refusal is not None:
+            yield f"  {'not signed':<{_LABEL}}a signature would cover more: {printable(replayed.refusal)}"
+        what = "the evidence of this bundle, its judgement and its conduct were"
+        if replayed.agreement.events is None:
+            what = "all that this bundle tells was"
+        yield f"{word}: {what} seen here too (sha256:{recorded.evidence_id[:16]}…)"
         return
     yield from _wrapped(render_differences(replayed.differences, limit=_SHOWN))
     word = click.style("DIFFERENT", fg="red", bold=True)
     ids = f"sha256:{seen.evidence_id[:16]}… instead of sha256:{recorded.evidence_id[:16]}…"
-    if replayed.differences:
+    if replayed.agreement.evidence is None:
+        yield f"{word}: the same evidence, but {printable(replayed.refusal or '')}"
+    elif replayed.differences:
         yield f"{word}: other evidence was seen here: {ids}"
     else:
         yield f"{word}: another target or script: {ids}"
+
+
+def render_against(
+    row: Row, own: Manifest, *, traces: Mapping[Mode, Trace], path: Path, bundle_id: str
+) -> Iterator[str]:
+    """What `record --good` and `--latest` print: how the recording is not as where it worked, whether that
+    is still so on the newest release, and the verdict last."""
+    first, mine = row.cells[0], row.cells[1 if row.good else 0]
+    words = visible_words(mine, row)
+    if words is not None:
+        yield from labelled("VIOLATED", f"as-on {first.target}", fg="red")
+        yield from labelled("", f"  {words}")
+    elif row.good:
+        yield from labelled("as it should", f"as-on {first.target}: no difference that a user can see")
+    if row.good and (inside := len(mine.differences) + (mine.more or 0)):
+        yield from labelled("inside", f"{inside} differences of the traces, which `agentproof report` lists")
+    for newest in row.cells[2 if row.good else 1 :]:
+        yield from labelled("latest", _since(mine, newest, row))
+    if is_latest(own.target):
+        yield from labelled("latest", f"{mine.target} is the newest release")
+    size = f"  ({path.stat().st_size / 1e6:.1f} MB)" if path.is_file() else ""
+    yield from labelled("wrote", f"{path}{size}  (comparison sha256:{bundle_id[:16]}…)")
+    if words is None:
+        yield from render_verdict(own, traces=traces)
+    else:
+        yield from wrapped(words, first="VIOLATED: ", rest="  ", fg="red")
+
+
+def _since(mine: Cell, newest: Cell, row: Row) -> str:
+    """Whether what a recording shows is still so on the newest release."""
+    if newest.recorded is None or newest.recorded.verdict == "inconclusive":
+        return f"not to be told on {newest.target}"
+    if row.good and mine.visible is not None:
+        return f"{'still so on' if newest.visible is not None else 'gone since'} {newest.target}"
+    before = {change.id for change in newest.claims if change.before == "violated"}
+    still = {change.id for change in newest.claims if change.after == "violated"}
+    if mine.recorded is None or mine.recorded.verdict != "violated":
+        return f"{newest.recorded.verdict} on {newest.target}"
+    return f"{'still so on' if row.good or before & still else 'gone since'} {newest.target}"
 
 
 def replayed_json(replayed: ReplayResult, *, path: str) -> str:
@@ -56,6 +116,9 @@ def replayed_json(replayed: ReplayResult, *, path: str) -> str:
         "bundle": path,
         "bundle_id": bundle_id(replayed.bundle),
         "same": replayed.is_same,
+        "differs": dict(replayed.agreement.differing),
+        "not_captured": list(replayed.agreement.not_captured),
+        "not_attested": replayed.refusal,
         "evidence_id": replayed.bundle.document.evidence_id,
         "seen_evidence_id": seen.evidence_id,
         "verdict": replayed.judged.verdict,

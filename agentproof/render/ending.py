@@ -1,15 +1,25 @@
 """How a script came to an end that was not a clean one, and what its author can do about it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
-from ..models.events import NetworkRefused, ScriptEnded, ScriptWrote
-from ..models.trace import Mode, Trace
+from ..models.events import Event, NetworkRefused, ScriptEnded, ScriptWrote
+from ..models.trace import Mode
 
 _LINES: Final = 5
 _WIDTH: Final = 160
 _KEY_NAMES: Final = re.compile(r"\b[A-Z][A-Z0-9_]*API_?KEY\b|\bapi_key\b")
+
+
+class Traced(Protocol):
+    """A trace, or what is told of one."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """In their order."""
+
+
 _OUTCOMES: Final[Mapping[str, str]] = {
     "killed": "killed",
     "timed_out": "stopped, since it ran longer than it may",
@@ -18,24 +28,31 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 }
 
 
-def render_endings(traces: Mapping[Mode, Trace]) -> Iterator[str]:
-    """A few lines for each different end that was not a clean one; then the next step, where one is known."""
+def ending_lines(traces: Mapping[Mode, Traced]) -> Iterator[str]:
+    """A few lines for each different end that was not a clean one."""
     told: dict[tuple[str, ...], list[str]] = {}
-    hints: dict[str, None] = {}
     for mode, trace in traces.items():
-        end = next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
-        if end is None or (end.outcome == "exited" and not end.code):
-            continue
-        lines = (_ending(end), *_last_words(trace))
-        told.setdefault(lines, []).append(mode)
-        hint = _hint(end, trace)
-        if hint is not None:
-            hints.setdefault(hint)
+        end = _end_of(trace)
+        if end is not None and not (end.outcome == "exited" and not end.code):
+            told.setdefault((_ending(end), *_last_words(trace)), []).append(mode)
     for lines, modes in told.items():
-        yield f"{' and '.join(modes)}: {lines[0]}"
-        yield from (f"  | {line}" for line in lines[1:])
-    for hint in hints:
-        yield f"next: {hint}"
+        yield f"{lines[0]}  ({' and '.join(modes)})"
+        yield from (f"| {line}" for line in lines[1:])
+
+
+def ending_hints(traces: Mapping[Mode, Traced]) -> list[str]:
+    """The next steps for ends that were not clean ones, where they are known."""
+    ends = [(_end_of(trace), trace) for trace in traces.values()]
+    hints = [
+        _hint(end, trace)
+        for end, trace in ends
+        if end is not None and not (end.outcome == "exited" and not end.code)
+    ]
+    return list(dict.fromkeys(hint for hint in hints if hint is not None))
+
+
+def _end_of(trace: Traced) -> ScriptEnded | None:
+    return next((event for event in trace.events if isinstance(event, ScriptEnded)), None)
 
 
 def _ending(end: ScriptEnded) -> str:
@@ -49,7 +66,7 @@ def _ending(end: ScriptEnded) -> str:
     return _OUTCOMES.get(end.outcome, end.outcome.replace("_", " "))
 
 
-def _last_words(trace: Trace) -> tuple[str, ...]:
+def _last_words(trace: Traced) -> tuple[str, ...]:
     """The end of stderr without the traceback, which `_ending` has said."""
     wrote = next((e for e in trace.events if isinstance(e, ScriptWrote) and e.stream == "stderr"), None)
     if wrote is None:
@@ -59,7 +76,7 @@ def _last_words(trace: Trace) -> tuple[str, ...]:
     return tuple(map(_cut, lines[-_LINES:]))
 
 
-def _hint(end: ScriptEnded, trace: Trace) -> str | None:
+def _hint(end: ScriptEnded, trace: Traced) -> str | None:
     """The next step for the ends that most newcomers meet."""
     if end.outcome == "timed_out":
         return "--timeout SECONDS, if it really takes that long"
@@ -70,16 +87,67 @@ def _hint(end: ScriptEnded, trace: Trace) -> str | None:
     if _KEY_NAMES.search(_text(end.error.message)):
         return _SCRIPTED
     kinds = (end.error.type, *end.error.bases)
-    return next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
+    missing = _MISSING.search(_text(end.error.message))
+    if "builtins:ImportError" in kinds and missing is not None:
+        return _import_hint(missing[1])
+    known = next((_BY_KIND[kind] for kind in kinds if kind in _BY_KIND), None)
+    return _GIVE if known is None and end.premise == "environment" else known
 
 
 _SCRIPTED: Final = (
     "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
     "writes one to start from)"
 )
+_MISSING: Final = re.compile(r"No module named '([A-Za-z0-9_.]+)'")
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "Crypto": "pycryptodome",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dns": "dnspython",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "fitz": "pymupdf",
+    "git": "GitPython",
+    "jose": "python-jose",
+    "jwt": "PyJWT",
+    "MySQLdb": "mysqlclient",
+    "OpenSSL": "pyOpenSSL",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools",
+    "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "slugify": "python-slugify",
+    "websocket": "websocket-client",
+    "yaml": "PyYAML",
+    "zmq": "pyzmq",
+}
+"""Well-known modules that their distribution does not have the name of."""
+
+
+def _import_hint(module: str) -> str:
+    """What to do about a module that is not there. No name is guessed: somebody else's project may have
+    it."""
+    top = module.partition(".")[0]
+    if top in _DISTRIBUTIONS:
+        return f"--with {_DISTRIBUTIONS[top]} installs {top}, or name it in the script's header"
+    return (
+        f"--with REQUIREMENT installs what has {top} in it, by the name of its distribution, or name it in "
+        "the script's header; a module of your own lies beside the script, or in the directory that is "
+        "recorded"
+    )
+
+
+_GIVE: Final = (
+    "your environment is not passed: `--env NAME` passes a variable of yours, `--env NAME=VALUE` another"
+)
 _BY_KIND: Final[Mapping[str, str]] = {
-    "builtins:FileNotFoundError": "the working directory is empty: open files beside the script by "
-    "Path(__file__).parent",
+    "builtins:FileNotFoundError": "what goes along with the script is in its working directory and at "
+    "Path(__file__).parent: in a project all that lies beside it, elsewhere what --file FILE names",
     "builtins:EOFError": "nobody types: stdin is empty while a script is recorded; pass ARGUMENTS instead",
     "builtins:ModuleNotFoundError": "--with REQUIREMENT installs what the script needs, or name it in the "
     "script's header",

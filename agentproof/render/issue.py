@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
+from ..models.manifest import name_of_build
+from .ending import ending_hints
 from .items import describe_call, details
 from .markup import code, fence, prose
 from .reasons import TIMES, ClaimLine, Reason
@@ -22,15 +24,20 @@ _MAX_WHOLE = 12_000
 """Characters of the steps that are folded away."""
 
 
-def describe_bug(story: Story) -> Iterator[str]:
-    """Lines of Markdown."""
+def describe_bug(story: Story, lead: str | None = None) -> Iterator[str]:
+    """Lines of Markdown; `lead` is the first sentence, where it is not the story's own."""
     target = story.manifest.target
     yield "### Describe the bug"
     yield ""
     yield prose(story.title)
     yield ""
     yield from _warnings(story)
-    yield f"Recorded on {code(target.name)} {code(target.version)} with agentproof: {_verdict(story)}."
+    if story.verdict.status == "inconclusive":
+        yield from _nothing_yet(story)
+    elif (first := lead or _lead(story)) is not None:
+        yield prose(f"{first[:1].upper()}{first[1:]}")
+        yield ""
+    yield f"Recorded on {code(target.name)} {code(name_of_build(target))} with agentproof: {_verdict(story)}."
     if story.violated:
         if story.verdict.status == "inconclusive":
             yield "What one recording shows all the same:"
@@ -51,6 +58,25 @@ def describe_bug(story: Story) -> Iterator[str]:
     yield from _difference(story)
     yield from _happened(story)
     yield from _tools(story)
+
+
+def _nothing_yet(story: Story) -> Iterator[str]:
+    """An inconclusive recording is no report of a bug, and says so before all else."""
+    why = "; ".join(map(explain_reason, story.verdict.reasons))
+    yield f"**This recording shows nothing yet**: {prose(why)}."
+    for hint in ending_hints({telling.mode: telling for telling in story.tellings}):
+        yield f"What to do: {prose(hint)}."
+    yield ""
+
+
+def _lead(story: Story) -> str | None:
+    """What was expected and what happened instead; else what a rule says that did not hold."""
+    if story.lead is not None or not story.violated:
+        return story.lead
+    rule = story.violated[0].rule.removeprefix("Rule: ")
+    return (
+        f"On {story.manifest.target.name} {name_of_build(story.manifest.target)} this does not hold: {rule}"
+    )
 
 
 def _claims(claims: list[ClaimLine], where: str) -> Iterator[str]:
@@ -227,6 +253,16 @@ def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:
 # Tools
 
 
+def _no_tool_ran(story: Story) -> str:
+    """No more than was watched."""
+    unseen = [gap.what for gap in story.manifest.coverage if gap.code == "not_watched"]
+    if not unseen:
+        return "No tool ran."
+    return (
+        f"No tool ran in a recorded run. What the script used besides is not recorded: {', '.join(unseen)}."
+    )
+
+
 def _tools(story: Story) -> Iterator[str]:
     first, *later = story.tellings or (None,)
     if first is None:
@@ -234,7 +270,7 @@ def _tools(story: Story) -> Iterator[str]:
     ran = list(_tool_lines(first))
     yield ""
     if not ran:
-        yield "No tool ran."
+        yield _no_tool_ran(story)
     else:
         yield "Tools that ran:"
         yield ""
@@ -245,7 +281,7 @@ def _tools(story: Story) -> Iterator[str]:
             continue
         yield ""
         if not streamed:
-            yield "With its runs streamed no tool ran."
+            yield f"With its runs streamed: {_no_tool_ran(story)}"
             continue
         yield "With its runs streamed other tools ran, or in another order:"
         yield ""
@@ -267,11 +303,11 @@ def _few(lines: list[str]) -> Iterator[str]:
 
 
 def _tool_lines(telling: TraceStory) -> Iterator[str]:
-    paused = {
-        step.event.run
-        for step in telling.steps
-        if isinstance(step.event, RunEnded) and step.event.interruptions
-    }
+    paused: dict[str | None, set[str | None]] = {}
+    for step in telling.steps:
+        if isinstance(step.event, RunEnded) and step.event.interruptions:
+            waiting = {item.call_id for item in step.event.interruptions}
+            paused.setdefault(step.event.run, set()).update(waiting)
     for step in telling.steps:
         event = step.event
         if not isinstance(event, ToolStarted):
@@ -280,7 +316,11 @@ def _tool_lines(telling: TraceStory) -> Iterator[str]:
         if end is not None:
             gave = f" gave {code(value_text(end.output, 160))}"
         else:
-            gave = " had to wait for a decision" if event.run in paused else " did not finish"
+            gave = " did not finish"
+            if event.run in paused:
+                # An agent used as a tool waits for what waits inside of it.
+                own = event.call_id in paused[event.run] or event.needs_approval
+                gave = " had to wait for a decision" if own else " was not over when the run paused"
         needs = " (needs approval)" if event.needs_approval else ""
         yield f"- {code(describe_call(event.tool, event.arguments, event.call_id))}{needs}{gave}"
 

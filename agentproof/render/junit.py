@@ -59,7 +59,10 @@ def check_suite(report: Report, *, expect: Verdict | None = None, allow_intact: 
         ("status", report.status),
         ("bundle_id", report.bundle_id or ""),
         ("evidence_id", report.evidence_id or ""),
-        ("target", f"{target.name} {target.version} sha256:{target.sha256}" if target else ""),
+        (
+            "target",
+            f"{target.name} {target.build or target.version} sha256:{target.sha256}" if target else "",
+        ),
         ("verdict", report.verdict.status if report.verdict else ""),
     ]
     cases = [*_checks(report, allow_intact), *_verdict(report, expect), *_claims(report, expect)]

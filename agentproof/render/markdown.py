@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from ..bundle.store import short
 from ..claims.judge import explain_reason
 from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
+from ..models.manifest import is_latest, name_of_build
+from ..models.printed import VARIES
 from ..sdk import KNOWN
 from .issue import describe_bug
 from .items import describe_failure
@@ -32,12 +34,14 @@ _MAX_TEST_FILE = 12_000
 """Of a longer file only the tests themselves are shown."""
 
 
-def render_issue(story: Story, *, attachment: str, others: Iterable[Story] = ()) -> str:
-    """The issue's body. `attachment` is the name of the file to attach; `others` are recordings of the same
-    reproduction on other releases, the latest last."""
+def render_issue(
+    story: Story, *, attachment: str, others: Iterable[Story] = (), lead: str | None = None
+) -> str:
+    """The issue's body; `lead` is its first sentence, where it is not the story's own. `attachment` is the
+    name of the file to attach; `others` are recordings of the same reproduction on other releases."""
     before = "\n".join(
         [
-            *describe_bug(story),
+            *describe_bug(story, lead),
             *_debug(story, tuple(others)),
             *_traceback(story),
         ]
@@ -59,7 +63,7 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     yield ""
     yield "### Debug information"
     yield ""
-    yield f"- Agents SDK version: {code(f'v{target.version}')}{_origin(story)}"
+    yield f"- Agents SDK version: {code(f'v{name_of_build(target)}')}{_origin(story)}"
     yield (
         f"- Related library versions: {', '.join(map(code, related)) or 'none'}; "
         f"all {len(versions)} are pinned by SHA-256 in the bundle"
@@ -68,7 +72,11 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     system = " ".join(filter(None, (platform.system, platform.machine, platform.libc)))
     yield f"- Operating system: {code(system)}"
     yield f"- Model and provider: {_models(story)}"
-    yield f"- Does it reproduce with the latest release: {_elsewhere(story, others)}"
+    newest = tuple(other for other in others if is_latest(other.manifest.target))
+    yield f"- Does it reproduce with the latest release: {_elsewhere(story, newest)}"
+    elsewhere = tuple(other for other in others if other not in newest)
+    if elsewhere:
+        yield f"- On other builds: {_elsewhere(story, elsewhere)}"
     yield f"- Does it happen every time: {_agreement(story)}"
 
 
@@ -97,7 +105,9 @@ def _is_own(module: str, files: Iterable[str]) -> bool:
 def _elsewhere(story: Story, others: tuple[Story, ...]) -> str:
     if not others:
         return "not recorded there"
-    return "; ".join(f"on {code(other.manifest.target.version)} {_outcome(story, other)}" for other in others)
+    return "; ".join(
+        f"on {code(name_of_build(other.manifest.target))} {_outcome(story, other)}" for other in others
+    )
 
 
 def _outcome(story: Story, other: Story) -> str:
@@ -122,10 +132,22 @@ def _agreement(story: Story) -> str:
         ]
         at = f" ({', '.join(map(code, where[:4]))})" if where else ""
         return f"no: recorded {modes}, and the recordings differ{at}"
+    if story.verdict.status == "inconclusive":
+        return f"not to be told, since nothing is shown yet: recorded {modes}"
+    if "text" in worst:
+        return f"yes: recorded {modes}, and only what the script prints differs{_varying(story)}"
     if worst == {"single"}:
         return "recorded once"
     rest = " but for the order of parallel events" if "order" in worst else ""
     return f"yes: recorded {modes}, and the recordings agree{rest}"
+
+
+def _varying(story: Story) -> str:
+    """Lines that the repeats printed otherwise, with a placeholder for what differs."""
+    wrote = [event for telling in story.tellings for event in telling.output.values()]
+    lines = [line.strip() for event in wrote for line in as_text(event.text).split("\n") if VARIES in line]
+    shown = list(dict.fromkeys(line[:120] for line in lines))[:2]
+    return f" ({', '.join(map(code, shown))})" if shown else ""
 
 
 # Traceback, steps, expected behaviour
@@ -230,10 +252,21 @@ def _expected(story: Story) -> Iterator[str]:
     yield ""
     yield "### Expected behavior"
     yield ""
-    if not story.violated:
-        yield "This recording shows no violation."
-    for claim in story.violated[:_MAX_CLAIMS]:
-        yield f"- {claim.rule} ({prose(claim.id)})"
+    expectations = story.manifest.reproduction.expectations
+    if expectations is not None and expectations.should is not None:
+        yield prose(expectations.should)
+        yield ""
+    if story.verdict.status == "holds" and not any(claim.is_expected for claim in story.claims):
+        yield (
+            "No rule is violated. If this shows the bug, record it again and say what should have happened "
+            '(`agentproof record --help`, "What should happen").'
+        )
+    expected = [claim for claim in story.claims if claim.is_expected]
+    for claim in expected[:_MAX_CLAIMS]:
+        met = {"holds": " (so it is)", "violated": "", "not_observed": " (not seen)"}[claim.status]
+        yield f"- {prose(claim.rule)}{met}"
+    for claim in [claim for claim in story.violated if not claim.is_expected][:_MAX_CLAIMS]:
+        yield f"- {prose(claim.rule)} ({prose(claim.id)})"
     if story.violated:
         yield ""
         yield "The recording shows that this is not so; whether the SDK promises it is for you to decide."

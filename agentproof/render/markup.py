@@ -11,7 +11,7 @@ import re
 from .text import clip, visible
 
 _PLAIN = re.compile(
-    r"(?:[A-Za-z0-9 ,;'/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"
+    r"(?:[A-Za-z0-9 ,;'\"/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"
     r"|(?<=[A-Za-z0-9])[-_](?=[A-Za-z0-9]))*"
 )
 _LINKED = re.compile(r"www|http|\bGH-|:[\w+-]+:", re.IGNORECASE)

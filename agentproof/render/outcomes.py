@@ -1,7 +1,8 @@
 """What became of a reproduction on another target, in two words, and the order in which targets are shown."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ..diff.rows import is_older
 from ..models.comparison import Cell, Row
@@ -41,6 +42,8 @@ def words_of(cell: Cell, row: Row) -> str:
     """Its outcome. What has nothing to compare is a plain verdict: the first cell of a row, older releases,
     all cells where the first one is inconclusive."""
     recorded = cell.recorded
+    if cell.visible is not None:
+        return f"not as on {row.cells[0].target}"
     if cell.outcome in OLDER and is_older(cell, row.cells[0]):
         return OLDER[cell.outcome]
     if recorded is not None and cell.outcome == "baseline":
@@ -56,7 +59,31 @@ def targets_of(rows: Iterable[Row]) -> list[str]:
 
 
 def _version_key(text: str) -> tuple[int, tuple[int, ...]]:
-    parts = re.split(r"[@+]", text, maxsplit=1)[0].split(".")
+    parts = re.split(r"[@+ ]", text, maxsplit=1)[0].split(".")
     if all(part.isdecimal() for part in parts):
         return 0, tuple(int(part) for part in parts)
     return 1, ()
+
+
+_SEEN: Final[Mapping[str, tuple[str, str]]] = {
+    "printed": ('it printed "{0}"', 'it prints "{0}"'),
+    "ended": ("the script {0}", "it {0}"),
+    "tools": ("the tool that ran was {0}", "it is {0}"),
+    "output": ('a run gave "{0}"', 'it gives "{0}"'),
+    "state": ("{where} is {0}", "it is {0}"),
+    "model": ("{where} is {0}", "it is {0}"),
+}
+"""What a user sees where it worked, and elsewhere."""
+
+
+def visible_words(cell: Cell, row: Row) -> str | None:
+    """How a recording is not as where it worked, with both values; None where it is, or nobody asked."""
+    seen = cell.visible
+    if seen is None:
+        return None
+    good, here = _SEEN[seen.about]
+    where = seen.where or ""
+    return (
+        f"on {row.cells[0].target} {good.format(seen.before, where=where)}, "
+        f"on {cell.target} {here.format(seen.after, where=where)}"
+    )

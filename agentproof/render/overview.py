@@ -4,6 +4,7 @@ table of what became of each."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..models.manifest import name_of_build
 from .beside import beside
 from .comparison_table import ComparisonTable, compared
 from .groups import Group
@@ -117,7 +118,7 @@ def _cells(section: Section) -> Iterator[tuple[str, tuple[str, str]]]:
     if row is None:
         for page in section.pages:
             status = page.verdict.status
-            yield page.manifest.target.version, (status, status)
+            yield name_of_build(page.manifest.target), (status, status)
         return
     for cell in reversed(
         row.cells
@@ -129,6 +130,6 @@ def _cells(section: Section) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _across(first: Page, other: Page, linked: bool) -> ComparisonTable:
     one, two = first.tellings[0], other.tellings[0]
-    names = [f"{page.manifest.target.version}, {mode_words([one.mode])}" for page in (first, other)]
+    names = [f"{name_of_build(page.manifest.target)}, {mode_words([one.mode])}" for page in (first, other)]
     anchors = [f"{page.prefix}{page.tellings[0].mode}" if linked else "" for page in (first, other)]
     return compared(beside(one, two), names=(names[0], names[1]), prefixes=(anchors[0], anchors[1]))

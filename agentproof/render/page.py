@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from ..claims.judge import explain_reason
 from ..models.diff import Change
+from ..models.manifest import name_of_build
 from ..models.report import Report, Signer, Verdict
 from ..models.trace import Mode
 from .beside import beside, tells_the_same
@@ -87,6 +88,7 @@ class Page:
         self.prefix = prefix
         self.file = shlex.quote(file)
         self.title = story.title
+        self.build = name_of_build(story.manifest.target)
         self.manifest = story.manifest
         self.report: Report = story.report
         self.signers = [_Signer.of(signer) for signer in story.report.signers]
@@ -99,6 +101,8 @@ class Page:
     def headline(self) -> str:
         match self.verdict.status:
             case "violated":
+                if told := self._story.lead:
+                    return told
                 count = self._story.violations
                 return f"Shows {count} violation{'' if count == 1 else 's'}"
             case "holds":
@@ -201,7 +205,7 @@ class Page:
     def conduct(self) -> list[str]:
         conduct = self.manifest.conduct
         allowed = " (allowed by --allow-sdk-changes)" if conduct.allowed else ""
-        lines = [f"replaces {name}{allowed}" for name in conduct.changed]
+        lines = [f"{name if ' ' in name else f'replaces {name}'}{allowed}" for name in conduct.changed]
         lines += [f"sets {each.name}, {each.file}:{each.line}{allowed}" for each in conduct.private_writes]
         lines += [f"reads {each.name}, {each.file}:{each.line}" for each in conduct.private_reads]
         return lines
@@ -219,7 +223,7 @@ class Page:
             for r in manifest.recordings
         )
         return [
-            ("SDK", f"{target.name} {target.version}, from {origin}{commit}{dirty}"),
+            ("SDK", f"{target.name} {name_of_build(target)}, from {origin}{commit}{dirty}"),
             ("Python", f"CPython {environment.python.version}"),
             ("Platform", " ".join(filter(None, (platform.system, platform.machine, platform.libc)))),
             ("Dependencies as of", environment.as_of or "a given lock"),
@@ -279,6 +283,7 @@ class Page:
 
 _AGREEMENTS = {
     "same": "the repeats agree",
+    "text": "the repeats agree but for what the script printed",
     "order": "the repeats agree but for the order of parallel events",
     "differ": "the repeats differ",
     "single": "not repeated",

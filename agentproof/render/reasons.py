@@ -44,12 +44,21 @@ class ClaimLine:
     beyond: bool = False
     """Whether the manifest does not have it: its maker did not know the rule, or knew another version."""
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is what the reporter said should happen."""
+        return self.kind in claims.EXPECTED
+
 
 def rule_of(kind: str, version: int) -> str:
     """What a kind of claim says: the first paragraph of its page."""
     module = claims.find_kind(kind, version)
     doc = (sys.modules[module.__name__].__doc__ if module is not None else None) or ""
     return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def _rule(claim: ClaimResult) -> str:
+    return claims.wanted(claim) if claim.kind in claims.EXPECTED else rule_of(claim.kind, claim.version)
 
 
 _STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
@@ -78,12 +87,14 @@ def claims_told(
                 kind=group[0].kind,
                 status=best,
                 modes=tuple(dict.fromkeys(claim.mode for claim in chosen)),
-                rule=rule_of(group[0].kind, group[0].version),
+                rule=_rule(group[0]),
                 reasons=tuple(_reasons(chosen, tellings)),
                 beyond=beyond,
             )
         )
-    yield from sorted(told, key=lambda claim: (_STATUSES.index(claim.status), claim.beyond))
+    yield from sorted(
+        told, key=lambda claim: (_STATUSES.index(claim.status), claim.beyond, not claim.is_expected)
+    )
 
 
 def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[Reason]:

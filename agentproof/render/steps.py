@@ -74,5 +74,10 @@ class TraceStory:
     output: Mapping[str, ScriptWrote]
     """What the script wrote, by stream."""
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Its events, in their order."""
+        return tuple(step.event for step in self.steps)
+
     def step(self, seq: int) -> Step:
         return self.steps[seq - 1]

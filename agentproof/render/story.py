@@ -40,7 +40,7 @@ _HEAD_BYTES = 16_384
 # A script's docstring after its comments; the script is read, never parsed by Python.
 _DOCSTRING = re.compile(
     r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
-    r"[rRuU]?(?:\"\"\"|'''|\"|')\s*(?P<line>[^\s\"'][^\n\"]{2,200}?)\s*(?:\"|'''|\n)"
+    r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')\s*(?P<line>(?:(?!(?P=quote))[^\n]){3,200}?)\s*(?:(?P=quote)|\n)"
 )
 MODES: tuple[Mode, ...] = ("as-written", "streamed")
 
@@ -64,6 +64,13 @@ class Story:
     @property
     def violated(self) -> tuple[ClaimLine, ...]:
         return tuple(claim for claim in self.claims if claim.status == "violated")
+
+    @property
+    def lead(self) -> str | None:
+        """What should have happened and what happened instead, as the reporter would say it."""
+        reasons = [reason.text for claim in self.violated if claim.is_expected for reason in claim.reasons]
+        told = "; ".join(dict.fromkeys(reasons))
+        return f"{told[:1].upper()}{told[1:]}." if told else None
 
     @property
     def violations(self) -> int:

@@ -71,7 +71,9 @@ def _recording(entry: Entry) -> Iterator[str]:
         why = f" ({_code(failed.reason or failed.name)})" if failed is not None else ""
         yield from ("", "", "", f"INVALID{why}", "")
         return
-    yield _code(f"{report.target.name} {report.target.version}") if report.target else ""
+    yield (
+        _code(f"{report.target.name} {report.target.build or report.target.version}") if report.target else ""
+    )
     verdict = report.verdict
     yield verdict.status if verdict is not None else "not judged"
     if verdict is not None and verdict.status == "inconclusive":

@@ -6,6 +6,7 @@ import click
 
 from ..claims.judge import BEYOND, explain_reason
 from ..errors import UsageError
+from ..models.manifest import name_of_build
 from .beside import tells_the_same
 from .items import details
 from .sides import change_lines
@@ -31,7 +32,7 @@ def render_story(
     """The verdict, then each trace as a tree; one that tells the same as the first is only named."""
     target = story.manifest.target
     yield click.style(visible(story.title), bold=True)
-    yield f"{target.name} {target.version}, {story.report.status}: {verdict_sentence(story)}"
+    yield f"{target.name} {name_of_build(target)}, {story.report.status}: {verdict_sentence(story)}"
     first_beyond = next((claim for claim in story.violated if claim.beyond), None)
     for claim in story.violated:
         if claim is first_beyond:

@@ -23,6 +23,7 @@ from ..models.events import (
     RecorderFailed,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
     SdkImported,
@@ -41,13 +42,14 @@ from ..models.events import (
     ToolReported,
     ToolStarted,
     TraceEnded,
+    WarningRaised,
 )
 
 Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "failure"]
 """What an event is about, for its colour; `minor` ones may be folded away."""
 
 _TONES: tuple[tuple[Tone, tuple[type[Event], ...]], ...] = (
-    ("failure", (ModelFailed, BodyRaised, NetworkRefused, RecorderFailed)),
+    ("failure", (ModelFailed, BodyRaised, RunRefused, NetworkRefused, RecorderFailed, WarningRaised)),
     ("decision", (StateDecided, ContextDecided, ApprovalAsked)),
     ("tool", (ToolStarted, ToolEnded, ToolReported, McpCalled)),
     ("state", (StateMade, StateObserved, StateRestored, StateSerialised, ResultObserved)),

@@ -33,6 +33,7 @@ from ..models.events import (
     RecorderFailed,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
     ScriptEnded,
@@ -57,6 +58,7 @@ from ..models.events import (
     ToolReported,
     ToolStarted,
     TraceEnded,
+    WarningRaised,
 )
 from .items import describe_call, describe_failure, describe_items, for_call, listed
 from .tests import how
@@ -186,11 +188,18 @@ def _(event: RunEnded) -> str:
         return f"run {event.run} pauses for a decision on {listed(map(_waiting, event.interruptions), 4)}"
     if event.outcome == "returned":
         return f"run {event.run} returns {value_text(event.final_output, 160)}"
+    if event.outcome == "unfinished":
+        return f"run {event.run} has not ended when the script is over"
     return f"run {event.run}: {event.outcome}"
 
 
 def _waiting(interruption: Interruption) -> str:
     return describe_call(interruption.tool, interruption.arguments, interruption.call_id)
+
+
+@_say.register
+def _(event: RunRefused) -> str:
+    return f"{event.entry} raises {describe_failure(event.error)} before a run begins"
 
 
 @_say.register
@@ -315,6 +324,13 @@ def _(event: ModelOffered) -> str:
 
 
 @_say.register
+def _(event: WarningRaised) -> str:
+    return (
+        f"Python warns: coroutine {event.coroutine} was never awaited, dropped at {event.file}:{event.line}"
+    )
+
+
+@_say.register
 def _(event: LoopbackBound) -> str:
     return (
         f"the script had listened on {event.ports} loopback port{'s' if event.ports != 1 else ''} of its own"
@@ -359,13 +375,17 @@ def _(event: StateObserved) -> str:
     return f"{event.state} has changed, seen when {_MOMENTS[event.moment]}"
 
 
+def _at_most(limit: int | None) -> str:
+    return "" if limit is None else f" of at most {limit}"
+
+
 @_say.register
 def _(event: SessionUsed) -> str:
     who = "the SDK" if event.by_sdk else "the script"
     count = len(items_of(event.items if event.items is not None else event.result))
     verb = {
         "add_items": f"adds {count} to",
-        "get_items": f"reads {count} from",
+        "get_items": f"reads {count}{_at_most(event.limit)} from",
         "pop_item": "takes the last of",
         "clear_session": "clears",
     }[event.operation]

@@ -1,8 +1,14 @@
 """Atomic writes and bounded reads: the only two ways that agentproof touches single files."""
 
+import contextlib
 import os
 import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Final, TextIO
 
 from ..errors import CannotDoError, UsageError
 from . import temporary
@@ -44,17 +50,88 @@ def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
     return data
 
 
+STDOUT: Final = Path("-")
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written there goes through, and no file stays: stdout, a device, a pipe.
+
+    Raises:
+        CannotDoError: the operating system refuses to say.
+    """
+    if path == STDOUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:  # a loop of links, a name that is too long
+        raise CannotDoError(f"{shown(path)}: {error.strerror}", hint="choose another path") from error
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or _is_descriptor(path)
+
+
+def _is_descriptor(path: Path) -> bool:
+    """Whether it names a file that some process has open, such as /dev/stdout behind `>>`."""
+    name = os.readlink(path) if path.is_symlink() else ""
+    return name.startswith("/proc/") or os.path.realpath(path.parent).startswith("/proc/")
+
+
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Write `data` so that a reader sees the old file or the whole new one; what a killed write left goes.
 
+    A symbolic link stays, and the file that it names is written. Into a stream (see `is_stream`; `-` is
+    stdout) the bytes go as they come.
+
     Raises:
-        CannotDoError: the directory cannot be written, or the disk is full; nothing is left behind.
+        CannotDoError: the place cannot be written, or has no room; of a file nothing is left behind.
     """
-    temporary.sweep([path.parent])
     try:
-        temporary.write(path, data, mode=mode, durable=True)
+        if is_stream(path):
+            _write_through(path, data)
+            return
+        place = Path(os.path.realpath(path)) if path.is_symlink() else path
+        temporary.sweep([place.parent])
+        temporary.write(place, data, mode=mode, durable=True)
+    except BrokenPipeError:
+        raise  # the command's end, in its own way
     except OSError as error:
         raise CannotDoError(
-            f"cannot write {path}: {error.strerror}",
-            hint="it takes a directory that you may write to, with room",
+            f"cannot write {shown(path)}: {error.strerror}",
+            hint="it takes a place that you may write to, with room",
         ) from error
+
+
+_stdout: ContextVar[TextIO | None] = ContextVar("stdout", default=None)
+
+
+@contextmanager
+def data_on_stdout() -> Iterator[None]:
+    """Keep stdout for what is written to it as a file; whatever else is printed goes to stderr."""
+    token = _stdout.set(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _stdout.reset(token)
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    if path == STDOUT or _is_stdout(path):
+        stdout = _stdout.get() or sys.stdout
+        stdout.flush()
+        stdout.buffer.write(data)
+        stdout.buffer.flush()
+        return
+    # O_APPEND: behind a descriptor there may be a file that others write to.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    with os.fdopen(descriptor, "wb", buffering=0) as stream:
+        left = memoryview(data)
+        while left:
+            left = left[stream.write(left) or 0 :]
+
+
+def _is_stdout(path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat((_stdout.get() or sys.stdout).fileno()))
+    except (OSError, ValueError):  # a stdout that is no file
+        return False

@@ -5,7 +5,8 @@ Rules:
    bundle, and never because of the working directory.
 2. A file in OpenSSH's `allowed_signers` form gives each key principals, and may bound it by time
    (`valid-after`, `valid-before`) and by role (`namespaces`: `agentproof-recorded`,
-   `agentproof-replayed`, `agentproof-endorsed`). `cert-authority` is refused.
+   `agentproof-replayed`, `agentproof-endorsed`). What is not read (`cert-authority`, principals that are
+   negated or quoted, options that nobody knows) is refused, with the line's place.
 3. A file of bare key lines (GitHub's `.keys`, a `.pub`, a PEM public key) is one principal's, named by
    the reader or after the file. Keys of other types are skipped and counted.
 4. A revoked key is trusted by nothing, whatever else names it.
@@ -31,8 +32,8 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _OPTION = re.compile(r'(?P<name>[A-Za-z-]+)(?:="(?P<value>[^"]*)")?(?P<end>,|\s+)')
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, other ends of lines, and what changes the direction of a text."""
-PRINCIPAL = re.compile(r"[^\s\"#]+")
-"""What the principals of a line are made of; OpenSSH's quoted ones are not read."""
+PRINCIPAL = re.compile(r"(?!(?:.*,)?!)[^\s\"#]+")
+"""What the principals of a line are made of; OpenSSH's quoted and negated ones are not read."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,23 @@ class TrustedKey:
     namespaces: tuple[str, ...] | None = None
     valid_after: datetime | None = None
     valid_before: datetime | None = None
+    is_named: bool = False
+    """Whether the line itself names its principals."""
+
+    @property
+    def limits(self) -> str:
+        """The options that bound the key, as they are written in such a line; empty: none."""
+        given = {
+            "namespaces": None if self.namespaces is None else ",".join(self.namespaces),
+            "valid-after": _written(self.valid_after),
+            "valid-before": _written(self.valid_before),
+        }
+        return ",".join(f'{name}="{value}"' for name, value in given.items() if value is not None)
+
+    @property
+    def text(self) -> str:
+        """The line of an `allowed_signers` file that says the same."""
+        return " ".join(filter(None, (self.principal, self.limits, self.key.line)))
 
     def refusal(self, role: Role, at: datetime) -> str | None:
         """Why this line does not speak for an attestation of `role` at that time; None if it does."""
@@ -110,6 +128,28 @@ class Trust:
             skipped=self.skipped + other.skipped,
             given=self.given or other.given,
         )
+
+
+def people(principals: Iterable[str]) -> dict[str, str]:
+    """For each line's principals the one name that stands for everybody who shares a name with them.
+
+    The names of one line, and lines that share a name, are one person.
+    """
+    head: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while head[name] != name:
+            head[name] = head[head[name]]
+            name = head[name]
+        return name
+
+    lines = list(principals)
+    for line in lines:
+        names = line.split(",")
+        for name in names:
+            head.setdefault(name, name)
+            head[first(name)] = first(names[0])
+    return {line: first(line.split(",")[0]) for line in lines}
 
 
 def read_trust(path: Path, *, principal: str | None = None) -> Trust:
@@ -205,6 +245,8 @@ def _signer(line: str, number: int, source: str) -> TrustedKey | str:
     if rest and not _KEY_TYPES.fullmatch(rest.split(None, 1)[0]):
         options, rest = _options(rest, where)
     kind = rest.split(None, 1)[0] if rest else ""
+    if any(name.startswith("!") for name in principals.split(",")):
+        raise TrustError(f"{where}: {principals!r} says who it is not", hint="name who it is, without `!`")
     if not PRINCIPAL.fullmatch(principals) or not _KEY_TYPES.fullmatch(kind):
         raise _unread(where)
     if "cert-authority" in options:
@@ -220,6 +262,7 @@ def _signer(line: str, number: int, source: str) -> TrustedKey | str:
         namespaces=tuple(namespaces.split(",")) if namespaces is not None else None,
         valid_after=_moment(options.get("valid-after"), where),
         valid_before=_moment(options.get("valid-before"), where),
+        is_named=True,
     )
 
 
@@ -247,6 +290,11 @@ def _options(text: str, where: str) -> tuple[dict[str, str | None], str]:
         at = match.end()
         if match["end"] != ",":
             return options, text[at:].strip()
+
+
+def _written(moment: datetime | None) -> str | None:
+    """A time as an option has it; `strftime` does not pad years."""
+    return None if moment is None else f"{moment.year:04}{moment:%m%d%H%M%S}Z"
 
 
 def _moment(text: str | None, where: str) -> datetime | None:

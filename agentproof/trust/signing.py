@@ -22,8 +22,8 @@ from typing import Protocol
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from ..errors import BundleError, TrustError, UsageError
-from ..limits import MAX_KEY_BYTES
+from ..errors import BundleError, CannotDoError, TrustError, UsageError
+from ..limits import MAX_ATTESTATION_BYTES, MAX_KEY_BYTES
 from ..models.manifest import Manifest
 from ..models.statement import (
     Envelope,
@@ -39,6 +39,9 @@ KEY_TYPE = "ssh-ed25519"
 _TYPE_BLOB = struct.pack(">I", len(KEY_TYPE)) + KEY_TYPE.encode("ascii")
 _RAW_LENGTH = 32
 _FIELD_PRIME = 2**255 - 19
+
+_MAX_AROUND = 1024
+"""What an envelope holds beside its payload."""
 
 Passphrase = Callable[[str], bytes]
 """Asks for the passphrase of the key file that it is given the name of."""
@@ -215,11 +218,26 @@ def _load(data: bytes, path: Path, passphrase: bytes | None) -> object | None:
         ) from error
 
 
+_AROUND = 2**10
+"""More than an envelope takes beside its payload."""
+
+
 def sign_statement(statement: bytes, key: PrivateKey) -> bytes:
-    """The envelope of `statement`, signed with `key`."""
+    """The envelope of `statement`, signed with `key`.
+
+    Raises:
+        CannotDoError: it names more files and claims than an attestation holds.
+    """
+    payload = base64.b64encode(statement).decode("ascii")
+    if len(payload) + _AROUND > MAX_ATTESTATION_BYTES:
+        raise CannotDoError(
+            f"no bundle can hold this recording: its attestation names each file and claim and has "
+            f"{len(payload) + _AROUND} bytes, over the limit of {MAX_ATTESTATION_BYTES}",
+            hint="let the script use fewer files, or check and observe less: a reproduction is short",
+        )
     signature = key.sign(_pre_authentication(Uri.PAYLOAD, statement))
     return Envelope(
-        payload=base64.b64encode(statement).decode("ascii"),
+        payload=payload,
         payloadType=Uri.PAYLOAD.value,
         signatures=(Signature(keyid=key.public.line, sig=base64.b64encode(signature).decode("ascii")),),
     ).to_bytes()

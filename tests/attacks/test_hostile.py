@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import zip_bytes
+from agentproof.bundle.store import Bundle, files_of
 from agentproof.bundle.zip import stored_zip
 from agentproof.check.bundle import Reader, check_path
 from agentproof.limits import MAX_BUNDLE_BYTES, MAX_MANIFEST_BYTES, MAX_WHEEL_UNPACKED
@@ -23,7 +23,14 @@ from agentproof.models.wire import encode
 from tests import forge
 
 BUNDLE = forge.draft().seal()
-ZIP = zip_bytes(BUNDLE)
+
+
+def _zipped(bundle: Bundle) -> bytes:
+    """As `zip_bytes`, which writes nothing that a reader refuses."""
+    return stored_zip(files_of(bundle))
+
+
+ZIP = _zipped(BUNDLE)
 MEMORY = 64 * 2**20
 INFO = "openai_agents-0.20.0.dist-info"
 MANY = 180_000
@@ -64,13 +71,13 @@ def _manifest(raw: bytes) -> bytes:
 def _trace(raw: bytes) -> bytes:
     draft = forge.draft()
     members = {**draft.members(), "traces/as-written.json": raw}
-    return zip_bytes(draft.seal(members=members))
+    return _zipped(draft.seal(members=members))
 
 
 def _state(raw: bytes) -> bytes:
     draft = forge.draft()
     draft.states[forge.sha256(raw)] = raw
-    return zip_bytes(draft.seal())
+    return _zipped(draft.seal())
 
 
 def _states(before: bytes, after: bytes, *, often: int) -> bytes:
@@ -84,7 +91,7 @@ def _states(before: bytes, after: bytes, *, often: int) -> bytes:
     seen = {"kind": "state.observed", "state": "S2", "moment": "exit", "before": first, "snapshot": second}
     events = draft.traces["as-written"]["events"]
     events += [{"seq": len(events) + 1 + number, **seen} for number in range(often)]
-    return zip_bytes(draft.seal())
+    return _zipped(draft.seal())
 
 
 def _long_keys() -> tuple[bytes, bytes]:
@@ -101,7 +108,7 @@ def _large_states() -> tuple[bytes, bytes]:
 def _script(source: bytes) -> bytes:
     draft = forge.draft()
     draft.files["reproduction.py"] = source
-    return zip_bytes(draft.judged().seal())
+    return _zipped(draft.judged().seal())
 
 
 def _lines(item: bytes, count: int = MANY) -> bytes:
@@ -113,7 +120,7 @@ def _wheel(data: bytes) -> bytes:
     draft.wheel = data
     for place in (draft.manifest["target"], draft.manifest["environment"]["packages"][1]):
         place.update(sha256=forge.sha256(data), size=len(data))
-    return zip_bytes(draft.seal())
+    return _zipped(draft.seal())
 
 
 def _stated_bomb() -> bytes:
@@ -179,7 +186,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
     ),
     "many attestations": (
         "too_many",
-        lambda: zip_bytes(replace(BUNDLE, attestations={f"{n}.json": b"" for n in range(1000)})),
+        lambda: _zipped(replace(BUNDLE, attestations={f"{n}.json": b"" for n in range(1000)})),
     ),
 }
 

@@ -1,6 +1,7 @@
 """Every leaf of a manifest is bound or stated: changed alone, with all ids recomputed, it is noticed or
 listed here as the recorder's word. `docs/format.md` has the same list."""
 
+import copy
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,9 +39,12 @@ STATED = {
     "recordings[].agreement",
     "recordings[].repeats",
     "redactions",
+    "reproduction.expectations.should",
+    "reproduction.variables[]",
     "target.origin.commit",
     "target.origin.dirty",
     "target.origin.kind",
+    "target.origin.revision",
     "target.origin.tree",
 }
 """Leaves that no member lets anybody recompute."""
@@ -67,7 +71,9 @@ def _full() -> forge.Draft:
         "commit": "1" * 40,
         "tree": "2" * 40,
         "dirty": True,
+        "revision": "main",
     }
+    draft.manifest["reproduction"]["variables"] = ["MY_SETTING"]
     draft.manifest["conduct"] = {
         "changed": ["agents.run:Runner.run"],
         "private_reads": [{"name": "_x", "file": "reproduction.py", "line": 3}],
@@ -75,6 +81,7 @@ def _full() -> forge.Draft:
     }
     draft.manifest["coverage"] = [{"what": "spans", "why": "not asked", "code": "not_in_release"}]
     draft.manifest["redactions"] = 1
+    draft.manifest["reproduction"]["expectations"] = copy.deepcopy(forge.EXPECTED)
     return draft.judged()
 
 

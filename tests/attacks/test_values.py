@@ -224,4 +224,5 @@ def test_the_draft_holds_nearly_every_kind_of_event() -> None:
         "stream.agent",
         "stream.cancelled",
         "trace.ended",
+        "warning.raised",
     }

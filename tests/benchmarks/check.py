@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentproof.bundle.store import Bundle, write_directory
+from agentproof.bundle.store import Bundle, write_bundle
+from agentproof.bundle.wheel import read_wheel
 from agentproof.check.bundle import Reader
 from agentproof.check.many import check_many
-from agentproof.check.source import HeldWheel, Sources, read_wheel
+from agentproof.check.source import HeldWheel, Sources
 from agentproof.models.wire import encode
 from agentproof.trust import signing
 from agentproof.trust.allowed_signers import parse_trust
@@ -143,7 +144,7 @@ class Many:
             manifest = encode(shape)
             signed = dict([signing.attest_recorded(manifest, self.key)])
             path = self.store / f"case-{number}" / "1"
-            write_directory(Bundle(manifest, members | changed | self.attached, signed), path)
+            write_bundle(Bundle(manifest, members | changed | self.attached, signed), path)
             for file in shape["reproduction"]["files"]:
                 place = path.parent / file
                 place.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agentproof.claims import INVARIANTS, Evidence, Outcome, judge
+from agentproof.claims import INVARIANTS, Evidence, Outcome, expected_claims, judge
+from agentproof.models.expectations import NOTHING, Expectations
 from agentproof.models.manifest import Conduct, Gap, Isolation, Judgement, Recording
 from agentproof.models.trace import Mode, Trace
 from agentproof.models.wire import encode
@@ -309,15 +310,24 @@ ISOLATION = Isolation(network="namespace", files="landlock", user="dropped", sel
 def judged(
     *scripts: Script,
     agreement: str = "same",
+    touched: tuple[str, ...] = (),
     conduct: Conduct | None = None,
     isolation: Isolation = ISOLATION,
     coverage: tuple[Gap, ...] = (),
     claims: tuple[judge.ClaimRequest, ...] | None = None,
+    expectations: Expectations = NOTHING,
+    version: int = judge.VERSION,
 ) -> Judgement:
     """The whole judgement of these runs."""
     recordings = tuple(
         Recording.from_shape(
-            {"mode": s.mode, "trace": f"traces/{s.mode}.json", "repeats": 2, "agreement": agreement}
+            {
+                "mode": s.mode,
+                "trace": f"traces/{s.mode}.json",
+                "repeats": 2,
+                "agreement": agreement,
+                **({"touched": list(touched)} if touched else {}),
+            }
         )
         for s in scripts
     )
@@ -328,5 +338,7 @@ def judged(
         conduct=conduct or Conduct(),
         isolation=isolation,
         coverage=coverage,
+        authored=expected_claims(expectations, modes=[script.mode for script in scripts]),
         claims=claims,
+        version=version,
     )

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agentproof.claims import AUTHORED, explain, judge, read_claims
-from agentproof.claims.authored import parse_arguments
+from agentproof.claims.authored import parse_arguments, value_at
 from agentproof.errors import BundleError, FormatError, UsageError
 from agentproof.models.manifest import ClaimResult, Judgement
-from tests.claims.builder import Script, function_call, judged, message, state_json
+from tests.claims.builder import Script, evidence, function_call, judged, message, state_json
 
 
 def _judge(header: str, *scripts: Script) -> Judgement:
@@ -255,3 +255,19 @@ def test_an_invariant_with_arguments_is_refused(script: Script) -> None:
 def test_numbers_count_from_1(kind: str, arguments: dict[str, object]) -> None:
     with pytest.raises(FormatError, match="greater than or equal to 1"):
         parse_arguments(AUTHORED[kind], arguments)
+
+
+def test_places_that_one_event_shows_are_not_taken_for_each_other() -> None:
+    script = Script()
+    fields: dict[str, Any] = {
+        "items": [{"a": 1}],
+        "input_list": [{"a": 2}],
+        "session": "D1",
+        "session_after": [{"a": 3}],
+    }
+    script.end(script.run(session="D1"), **fields)
+    seen = evidence(script.exit())
+    for number, place in enumerate(("result", "input_list", "session"), start=1):
+        shape = {"at": {place: 1, "pointer": "/0/a"}, "equals": number}
+        arguments = value_at.ARGUMENTS.from_shape(shape)
+        assert value_at.evaluate(seen, arguments).status == "holds", place

@@ -66,6 +66,7 @@ def test_each_invariant_is_judged_in_each_mode_that_it_speaks_of() -> None:
     ("options", "reason"),
     [
         ({"agreement": "differ"}, "repeats_differ"),
+        ({"agreement": "differ", "touched": ("output", "script")}, "repeats_differ"),
         ({"conduct": Conduct(changed=("agents.run:RunState.approve",))}, "sdk_changed"),
         ({"conduct": Conduct(private_writes=(SourceLine(name="_x", file="r.py", line=1),))}, "sdk_changed"),
     ],
@@ -74,6 +75,29 @@ def test_whatever_the_claims_say_it_is_inconclusive(options: dict[str, object], 
     verdict = judged(_leaking().exit(), **options)  # type: ignore[arg-type] # options of several types
     assert (verdict.verdict, verdict.reasons) == ("inconclusive", (reason,))
     assert any(claim.status == "violated" for claim in verdict.claims)
+
+
+@pytest.mark.parametrize(
+    ("touched", "status"), [(("bodies", "output"), "violated"), (("states",), "not_observed")]
+)
+def test_repeats_that_differ_touch_the_claims_that_need_what_differs(
+    touched: tuple[str, ...], status: str
+) -> None:
+    verdict = judged(_leaking().exit(), agreement="differ", touched=touched)
+    found = {claim.id: claim.status for claim in verdict.claims}
+    assert found["state-integrity"] == status
+    assert found["script-completed"] == "holds"
+    assert found["bodies-match-hooks"] == "not_observed"
+    if status == "not_observed":
+        assert (verdict.verdict, verdict.reasons) == ("inconclusive", ("repeats_differ",))
+    else:
+        assert verdict.verdict == "violated"
+
+
+def test_a_part_that_is_not_watched_is_no_run_that_never_was() -> None:
+    gap = Gap(what="realtime", why="RealtimeSession was made once", code="not_watched")
+    assert judged(Script().exit(), coverage=(gap,)).reasons == ("not_watched",)
+    assert judged(Script().exit()).reasons == ("no_run",)
 
 
 def test_changes_of_the_sdk_that_were_allowed_are_judged() -> None:
@@ -97,8 +121,15 @@ def test_other_addresses_are_refused_at_every_level() -> None:
     assert judged(script.exit(), isolation=weaker).verdict == "violated"
 
 
-def test_a_script_that_never_runs_an_agent_is_inconclusive() -> None:
-    assert judged(Script().exit()).reasons == ("no_run",)
+def test_a_script_that_runs_no_agent_is_judged_by_its_end() -> None:
+    verdict = judged(Script().exit())
+    assert (verdict.verdict, verdict.version) == ("holds", 2)
+    failed = judged(Script().exit(outcome="exited", code=3))
+    assert (failed.verdict, failed.version) == ("inconclusive", None)
+
+
+def test_a_bundle_from_before_is_judged_as_before() -> None:
+    assert judged(Script().exit(), version=1).reasons == ("no_run",)
 
 
 def test_a_script_that_failed_cannot_hold() -> None:
@@ -200,7 +231,7 @@ def test_what_could_not_be_captured_is_not_observed() -> None:
     gaps = tuple(Gap(what=part, why="no such class") for part in ("models", "runs", "states"))
     assert judged(_quiet().exit(), coverage=gaps).reasons == ("not_captured",)
     # Where no agent ever ran, what could not be captured is not the reason.
-    assert judged(Script().exit(), coverage=gaps).reasons == ("no_run",)
+    assert judged(Script().exit(), coverage=gaps, version=1).reasons == ("no_run",)
 
 
 def test_what_a_release_does_not_have_cannot_be_missed() -> None:

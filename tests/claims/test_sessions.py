@@ -196,6 +196,26 @@ def test_a_session_that_keeps_what_was_stored_holds() -> None:
     assert (outcome.status, outcome.sites) == ("holds", 4)
 
 
+@pytest.mark.parametrize("beyond", ["expiry", "branches", "connections", "processes"])
+def test_a_store_that_others_may_change_is_judged_up_to_then(beyond: str) -> None:
+    script = Script()
+    script.stores("D1", message("a", "user"))
+    script.session("D1", "get_items", result=[message("a", "user")])
+    script.session("D1", "get_items", result=[], beyond=beyond)
+    outcome = evaluate("session-is-its-log", script.exit())
+    assert (outcome.status, outcome.sites) == ("holds", 1)
+
+
+def test_two_tables_of_one_file_are_two_stores() -> None:
+    script = Script()
+    for label, table in (("D1", "shop_m"), ("D2", "support_m")):
+        script.session(label, "clear_session", **FILE, table=table)
+    script.stores("D1", message("a", "user"), **FILE, table="shop_m")
+    script.session("D2", "get_items", result=[], **FILE, table="support_m")
+    script.session("D1", "get_items", result=[message("a", "user")], **FILE, table="shop_m")
+    assert evaluate("session-is-its-log", script.exit()).status == "holds"
+
+
 FILE: Json = {"session_id": "s", "database": "<work>/s.db"}
 OLD, NEW = message("old"), message("a", "user")
 

@@ -130,3 +130,41 @@ def test_after_an_input_tripwire_the_models_race() -> None:
 
 def test_one_mode_alone_is_not_observed() -> None:
     assert evaluate(RULE, Script().exit()).status == "not_observed"
+
+
+def test_a_model_that_answers_something_else_to_the_same_is_its_own_doing() -> None:
+    def write(script: Script, streamed: bool) -> None:
+        run = script.run()
+        script.model(run, "go", message("done") if streamed else function_call())
+        script.end(run, final_output="done" if streamed else "paid")
+
+    assert evaluate(RULE, *_pair(write)).status == "not_observed"
+
+
+def test_a_model_that_is_observed_in_one_mode_alone_is_not_compared() -> None:
+    def write(script: Script, streamed: bool) -> None:
+        run = script.run()
+        if not streamed:
+            script.model(run, "go", function_call())
+        script.end(run, final_output="done" if streamed else "paid")
+
+    assert evaluate(RULE, *_pair(write)).status == "not_observed"
+
+
+def test_a_model_that_is_told_something_else_may_answer_so() -> None:
+    def write(script: Script, streamed: bool) -> None:
+        run = script.run()
+        script.model(run, "stay" if streamed else "go", message("no") if streamed else message("yes"))
+        script.end(run, final_output="no" if streamed else "yes")
+
+    assert evaluate(RULE, *_pair(write)).status == "violated"
+
+
+def test_a_model_that_is_asked_once_more_answers_the_same_so_far() -> None:
+    def write(script: Script, streamed: bool) -> None:
+        run = script.run()
+        for _ in range(1 + streamed):
+            script.model(run, "go", message("yes"))
+        script.end(run, final_output="yes")
+
+    assert told(RULE, *_pair(write)) == ["run R1 as written and streamed differ in model inputs"]

@@ -1,8 +1,10 @@
 """Forged manifests: the target, its modules, the environment, what the recorder states, the reproduction."""
 
-from agentproof.check.source import read_wheel
+from collections.abc import Callable
+
+from agentproof.bundle.wheel import read_wheel
 from tests import forge
-from tests.forge import Draft
+from tests.forge import Draft, Shape
 from tests.forgeries._tools import Forger, Forgery, assign, member, on_bundle, reseal, target
 
 EVIL = {**forge.WHEEL_FILES, "agents/run.py": b"class Runner: evil = True\n"}
@@ -65,7 +67,53 @@ def _other_script(draft: Draft) -> None:
     draft.judged()
 
 
+def _put(**changes: object) -> Callable[[Shape], object]:
+    return lambda part: part.update(changes)
+
+
+def _expecting(change: Callable[[Shape], object]) -> Forger:
+    """What a sound bundle says should happen is changed, and nothing else."""
+
+    def make(draft: Draft) -> None:
+        draft.__dict__.update(forge.draft_of_expectations().__dict__)
+        change(draft.manifest["reproduction"]["expectations"])
+
+    return make
+
+
+def _expectation_with_its_claims(draft: Draft) -> None:
+    """Removed with its claims, the evidence id kept."""
+    draft.__dict__.update(forge.draft_of_expectations().__dict__)
+    draft.manifest["reproduction"]["expectations"]["should_run"] = []
+    evidence = draft.manifest["evidence_id"]
+    del draft.manifest["reproduction"]["expectations"]["should_run"]
+    draft.judged().manifest["evidence_id"] = evidence
+
+
+def _without_expectations(draft: Draft) -> None:
+    draft.__dict__.update(forge.draft_of_expectations().__dict__)
+    del draft.manifest["reproduction"]["expectations"]
+
+
+def _header_expectation_removed(draft: Draft) -> None:
+    source = draft.files["reproduction.py"]
+    draft.files["reproduction.py"] = source.replace(b"# ///\nprint", b'# should-print = "PAID"\n# ///\nprint')
+    draft.judged()
+
+
 FORGERIES = [
+    # What should have happened
+    Forgery("no expectation is forged", _expecting(lambda _: None), None),
+    Forgery("a text to be printed exchanged", _expecting(_put(should_print=["x"])), "other_evidence"),
+    Forgery("an expectation removed", _expecting(lambda part: part.pop("should_run")), "other_evidence"),
+    Forgery("an expectation added", _expecting(_put(should_output=["refused", "x"])), "other_evidence"),
+    Forgery("how often a tool should run", _expecting(_put(should_run=[{"tool": "pay"}])), "other_evidence"),
+    Forgery("all expectations removed", _without_expectations, "other_evidence"),
+    Forgery("an expectation removed with its claims", _expectation_with_its_claims, "other_evidence"),
+    Forgery("expectations that contradict", _expecting(_put(should_not_run=["pay"])), "malformed"),
+    Forgery("an expectation of the header's left out", _header_expectation_removed, "other_header"),
+    Forgery("expectations without any", assign("reproduction.expectations", {}), "malformed"),
+    Forgery("the sentence alone, which is stated", _expecting(_put(should="All is well.")), None),
     # The target and its wheel
     Forgery("target of another version", assign("target.version", "0.21.0"), "other_lock"),
     Forgery("target and lock of another version", target(version="0.21.0"), "other_lock"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.bundle.store import write_bundle, zip_bytes
 from agentproof.cli import cli
 from agentproof.compare.subjects import find_subjects
 from tests import forge
@@ -160,7 +160,7 @@ def test_a_script_is_no_bundle_and_several_are_not_one(command: str, place: Path
 
 def test_bundles_that_belong_to_no_script_of_a_directory_are_compared_too(place: Path) -> None:
     case = place / "bundles" / "case"
-    write_directory(forge.draft().seal(), case / "0.20.0")
+    write_bundle(forge.draft().seal(), case / "0.20.0")
     (case / "reproduction.py").write_bytes(forge.REPRODUCTION)
     (place / "bundles" / "sent.agentproof.zip").write_bytes((place / "x.agentproof.zip").read_bytes())
     assert [subject.name for subject in find_subjects(place / "bundles")] == ["case", "sent"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentproof.bundle.store import Bundle, Shelf, bundle_id, read_bundle, write_directory, zip_bytes
+from agentproof.bundle.store import Bundle, Shelf, bundle_id, read_bundle, write_bundle, zip_bytes
 from agentproof.check import bundle as checking
 from agentproof.check.bundle import CheckedBundle, Reader
 from agentproof.cli import cli
@@ -122,7 +122,7 @@ def test_report_takes_the_recordings_of_a_comparison(tmp_path: Path) -> None:
     write_comparison(tmp_path / "comparison.agentproof.zip", "case")
     done = run("report", "comparison.agentproof.zip")
     assert done.exit_code == 0, done.stderr
-    assert "- Does it reproduce with the latest release: on `0.20.0` no" in done.stdout
+    assert "- On other builds: on `0.20.0` no" in done.stdout
 
 
 def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issue(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issu
 
 
 def test_a_summary_takes_directories_and_names_what_is_invalid(tmp_path: Path) -> None:
-    write_directory(draft().seal(), Path("bundles/case/0.20.0"), wheels=Path("bundles/wheels"))
+    write_bundle(draft().seal(), Path("bundles/case/0.20.0"), wheels=Path("bundles/wheels"))
     broken = draft()
     broken.manifest["evidence_id"] = "0" * 64
     (tmp_path / "bad.agentproof.zip").write_bytes(zip_bytes(broken.seal()))
@@ -165,7 +165,7 @@ def test_unpacked_and_packed_again_a_bundle_is_the_same_file(tmp_path: Path) -> 
 
 
 def test_a_stored_bundle_is_packed_with_the_wheel_of_its_store(tmp_path: Path) -> None:
-    write_directory(draft().seal(), Path("bundles/case/0.20.0"), wheels=Path("bundles/wheels"))
+    write_bundle(draft().seal(), Path("bundles/case/0.20.0"), wheels=Path("bundles/wheels"))
     assert run("pack", "bundles/case/0.20.0").stdout == "case-0.20.0.agentproof.zip\n"
     packed = read_bundle(tmp_path / "case-0.20.0.agentproof.zip")
     assert packed.members[f"wheels/{WHEEL_NAME}"] == WHEEL

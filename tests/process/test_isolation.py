@@ -1,6 +1,8 @@
 """Which level is chosen, what a report means, what the sandbox holds."""
 
 import os
+import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -154,17 +156,22 @@ def test_a_new_root_holds_what_is_listed_top_down_and_nothing_twice(tmp_path: Pa
     assert len(paths) == len(set(paths))
 
 
-def test_nothing_of_a_home_is_listed_for_a_python_that_was_installed_straight_into_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("bin", "lib", ".ssh"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "venv").mkdir()
-    (tmp_path / "venv" / "pyvenv.cfg").write_text(f"home = {tmp_path}/bin\nversion_info = 3.12.1\n")
+def test_an_interpreter_has_its_own_files_and_nothing_above_them(tmp_path: Path) -> None:
+    """`~/.local/bin/python3` is a link, as uv makes them; the rest of `~/.local` is the user's."""
+    base = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
+    local = tmp_path / ".local"
+    (local / "bin").mkdir(parents=True)
+    (local / "share" / "keyrings").mkdir(parents=True)
+    (local / "bin" / "python3").symlink_to(base)
+    venv.create(tmp_path / "venv", symlinks=True)
+    (tmp_path / "venv" / "bin" / "python").unlink()
+    (tmp_path / "venv" / "bin" / "python").symlink_to(local / "bin" / "python3")
+    (tmp_path / "venv" / "pyvenv.cfg").write_text(f"home = {local}/bin\nversion = {sys.version.split()[0]}\n")
     found = sandbox.interpreter(tmp_path / "venv")
-    assert found.minor == (3, 12)
-    assert {each.name for each in found.trees} == {"bin", "lib"}
+    assert found.minor == sys.version_info[:2]
+    below = [each for each in found.trees if each.is_relative_to(tmp_path)]
+    assert set(below) == {tmp_path / "venv" / "bin" / "python", local / "bin" / "python3"}
+    assert not any(local.is_relative_to(each) for each in found.trees)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.sandboxed import choice, probed
 if sys.platform != "linux":
     pytest.skip("the launcher's isolation is Linux's", allow_module_level=True)
 
-from agentproof.isolation.confine import seccomp_program
+from agentproof.isolation.filter import seccomp_program
 from agentproof.isolation.syscalls import EVERYWHERE, MACHINES, Kernel, StepError
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
@@ -110,6 +110,92 @@ def test_a_process_can_be_forked_but_not_into_a_namespace(kernel: Kernel) -> Non
     assert verdict(program, kernel.number("clone"), thread) == ALLOW
     for new in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(program, kernel.number("clone"), fork | new) == EPERM
+
+
+ASK = 0x7FC00000
+TUNED = ("prlimit64", "sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr")
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_without_a_pid_namespace_nobody_but_the_caller_is_tuned(kernel: Kernel, name: str) -> None:
+    alone = seccomp_program(kernel, namespace=False)
+    asking = seccomp_program(kernel, namespace=False, asked=("locks", "tuning"))
+    inside = seccomp_program(kernel, namespace=True)
+    number = kernel.number(name)
+    assert [verdict(alone, number, who) for who in (0, 1, 4711)] == [ALLOW, EPERM, EPERM]
+    assert [verdict(asking, number, who) for who in (0, 1, 4711)] == [ALLOW, ASK, ASK]
+    assert [verdict(inside, number, who) for who in (0, 1, 4711)] == [ALLOW, EPERM, ALLOW]
+    assert verdict(alone, number, 1 << 32) == ALLOW  # the upper half is not part of a pid
+
+
+@pytest.mark.parametrize(
+    ("name", "process", "group", "user"), [("setpriority", 0, 1, 2), ("ioprio_set", 1, 2, 3)]
+)
+def test_priorities_of_a_user_or_of_other_groups_are_nobodys(
+    kernel: Kernel, name: str, process: int, group: int, user: int
+) -> None:
+    number = kernel.number(name)
+    asking = seccomp_program(kernel, namespace=False, asked=("locks", "tuning"))
+    assert verdict(asking, number, process, 0) == verdict(asking, number, group, 0) == ALLOW
+    assert verdict(asking, number, process, 4711) == ASK
+    assert verdict(asking, number, group, 4711) == verdict(asking, number, user, 0) == EPERM
+    inside = seccomp_program(kernel, namespace=True)
+    assert verdict(inside, number, process, 4711) == ALLOW
+    assert verdict(inside, number, process, 1) == verdict(inside, number, user, 0) == EPERM
+
+
+def test_where_the_kernel_does_not_scope_signals_the_supervisor_is_asked(kernel: Kernel) -> None:
+    program = seccomp_program(kernel, namespace=False, protected=[77, -77, -1], asked=("locks", "signals"))
+    for name in ("kill", "tgkill", "tkill", "rt_sigqueueinfo", "pidfd_open"):
+        number = kernel.number(name)
+        assert [verdict(program, number, who & 0xFFFFFFFF) for who in (77, -77, -1, 0, 4711)] == [
+            *(EPERM, EPERM, EPERM, ALLOW, ASK)
+        ]
+
+
+@pytest.mark.parametrize("namespace", [True, False])
+def test_locks_are_asked_about_and_other_uses_of_a_descriptor_are_not(
+    kernel: Kernel, namespace: bool
+) -> None:
+    program = seccomp_program(kernel, namespace=namespace, asked=("locks",))
+    fcntl, ioctl = kernel.number("fcntl"), kernel.number("ioctl")
+    assert verdict(program, kernel.number("flock"), 3, 2) == ASK
+    assert {verdict(program, fcntl, 3, command) for command in (6, 7, 37, 38)} == {ASK}
+    assert {verdict(program, fcntl, 3, command) for command in (0, 1, 2, 3, 4, 5, 36, 1030)} == {ALLOW}
+    assert {verdict(program, fcntl, 3, command) for command in (8, 10, 15, 1024, 1026)} == {EPERM}
+    assert verdict(program, ioctl, 0, 0x5412) == verdict(program, ioctl, 0, 0x8901) == EPERM
+    assert verdict(program, ioctl, 0, 0x5401) == ALLOW
+
+
+def test_pairs_without_a_network_namespace_reach_each_other_alone(kernel: Kernel) -> None:
+    program = seccomp_program(kernel, namespace=False)
+    pair, sendto = kernel.number("socketpair"), kernel.number("sendto")
+    flags = 0x80800  # SOCK_CLOEXEC, SOCK_NONBLOCK
+    for kind, answer in (
+        (1, ALLOW),
+        (5, ALLOW),
+        (2, EACCES),
+        (3, EACCES),
+        (2 | flags, EACCES),
+        (1 | flags, ALLOW),
+    ):
+        assert verdict(program, pair, 1, kind) == answer
+    assert verdict(program, pair, 30, 1) == EACCES
+    assert verdict(program, sendto, 3, 0, 0, 0, 0, 0) == ALLOW
+    assert verdict(program, sendto, 3, 0, 0, 0, 0x7FFF_0000_0000, 110) == EACCES
+    assert verdict(program, sendto, 3, 0, 0, 0, 0x1000, 110) == EACCES
+    for name in ("connect", "bind", "listen"):
+        assert verdict(program, kernel.number(name), 3) == EACCES
+
+
+def test_calls_that_are_newer_than_the_list_look_unknown(kernel: Kernel) -> None:
+    for namespace in (True, False):
+        program = seccomp_program(kernel, namespace=namespace)
+        assert verdict(program, 462) == ALLOW
+        assert verdict(program, 463) == verdict(program, 500) == ENOSYS
+        for name in ("shmget", "shmat", "msgrcv", "mq_open", "memfd_create"):
+            assert verdict(program, kernel.number(name)) == ENOSYS
+        assert verdict(program, kernel.number("fgetxattr")) == 0x5005F  # ENOTSUP
 
 
 def test_another_abi_has_no_way_around_the_filter(kernel: Kernel) -> None:
@@ -257,21 +343,21 @@ def sleeping(mark: str) -> list[str]:
 
 MANY_DEAD = """
 import os
-from agentproof.isolation import _launcher
+from agentproof.isolation import launcher
 
 for _ in range(300):
     if os.fork() == 0:
         os._exit(0)
 looks = 0
-look = _launcher._descendants
+look = launcher._descendants
 
 def counted(root):
     global looks
     looks += 1
     return look(root)
 
-_launcher._descendants = counted
-_launcher._kill_descendants(b"")
+launcher._descendants = counted
+launcher._kill_descendants(b"")
 print(looks)
 """
 

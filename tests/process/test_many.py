@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.bundle.store import write_bundle, zip_bytes
 from agentproof.check.bundle import Reader
 from agentproof.check.many import FEW, Checker, check_many
 from agentproof.errors import CannotDoError, UsageError
@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed_ends_the_check_with_an_error(
 def test_bundles_of_a_store_share_their_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "bundles"
     for number in range(3):
-        write_directory(forge.draft().seal(), store / f"case-{number}" / "0.20.0", wheels=store / "wheels")
+        write_bundle(forge.draft().seal(), store / f"case-{number}" / "0.20.0", wheels=store / "wheels")
         (store / f"case-{number}" / "reproduction.py").write_bytes(forge.REPRODUCTION)
     read: list[Path] = []
 

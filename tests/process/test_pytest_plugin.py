@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import Bundle, write_directory, zip_bytes
+from agentproof.bundle.store import Bundle, write_bundle, zip_bytes
 from agentproof.errors import CannotDoError
 from agentproof.pytest_plugin import plugin
 from tests.forge import draft
@@ -25,10 +25,10 @@ def a_store(root: Path) -> None:
     """Two bundles of one reproduction, and one of another."""
     for version, holds in (("0.20.0", False), ("0.21.0", True)):
         place = root / "bundles" / "leak" / version
-        write_directory(draft(holds=holds).seal(), place, wheels=root / "bundles" / "wheels")
+        write_bundle(draft(holds=holds).seal(), place, wheels=root / "bundles" / "wheels")
     other = draft(holds=True)
     other.files["reproduction.py"] += b"# another one\n"
-    write_directory(
+    write_bundle(
         other.judged().seal(), root / "bundles" / "other" / "0.20.0", wheels=root / "bundles" / "wheels"
     )
 

@@ -1,6 +1,10 @@
 """`record` with options that make no sense: a sentence, exit code 2, a next step; nothing is made before."""
 
+import io
+import os
 import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,10 +12,12 @@ from click.testing import CliRunner, Result
 
 from agentproof.cli import cli
 from agentproof.environment import uv
+from agentproof.limits import MAX_BUNDLE_BYTES, MAX_WHEEL_BYTES, MAX_WHEEL_FILES, MAX_WHEEL_UNPACKED
 from agentproof.record.conditions import Conditions
 from agentproof.record.recording import check_request
 from agentproof.record.reproduction import read_reproduction
 from agentproof.record.selection import select
+from agentproof.record.target import Target
 from tests.wheels import make_wheel
 
 HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
@@ -58,7 +64,7 @@ def run(*arguments: str) -> Result:
         (["x.py", "--sdk", "requests==2.0"], "does not know requests"),
         (["x.py", "--sdk", "0.20.0", "--wheel", "demo-1.0-py3-none-any.whl"], "both name the target"),
         (["x.py", "--wheel", "demo-1.0-py3-none-any.whl"], "is a wheel of demo"),
-        (["x.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl"], "a damaged wheel"),
+        (["x.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl"], "no whole zip"),
         (["x.py", "--sha256", "zz"], "no SHA-256"),
         (["x.py", "--with", "0.21.0"], "--with 0.21.0: what is recorded is named by --sdk"),
         (["x.py", "--with", "openai-agents==0.21.0"], "is named by --sdk\n  next: --sdk 0.21.0,"),
@@ -105,3 +111,78 @@ def test_a_script_that_is_edited_after_it_was_looked_at_is_recorded_as_it_was() 
     check_request(reproduction, None, Conditions(), output=Path("x.zip"))
     Path("x.py").write_text("print(2)\n")
     assert reproduction.files["x.py"] == HEADER.encode()
+
+
+def _rewritten(change: Callable[[zipfile.ZipFile, zipfile.ZipFile], None]) -> bytes:
+    """A sound wheel of the SDK, copied by `change`."""
+    out = io.BytesIO()
+    _, data = make_wheel("openai-agents", "0.20.0", files={"agents/__init__.py": b"1\n"})
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+        change(old, new)
+    return out.getvalue()
+
+
+def _commented(_: zipfile.ZipFile, new: zipfile.ZipFile) -> None:
+    new.comment = b"signed"
+
+
+def _many(_: zipfile.ZipFile, new: zipfile.ZipFile) -> None:
+    for number in range(MAX_WHEEL_FILES):
+        new.writestr(f"agents/{number}.txt", b"")
+
+
+def _bomb(_: zipfile.ZipFile, new: zipfile.ZipFile) -> None:
+    new.writestr("agents/zeros", bytes(MAX_WHEEL_UNPACKED), zipfile.ZIP_DEFLATED, 1)
+
+
+def _packed(method: int) -> Callable[[zipfile.ZipFile, zipfile.ZipFile], None]:
+    return lambda _, new: new.writestr("agents/more.py", b"2\n", method)
+
+
+ODD_WHEELS: dict[str, tuple[Callable[[zipfile.ZipFile, zipfile.ZipFile], None], str]] = {
+    "comment": (_commented, "has a comment"),
+    "LZMA": (_packed(zipfile.ZIP_LZMA), "in another way than deflate"),
+    "bzip2": (_packed(zipfile.ZIP_BZIP2), "in another way than deflate"),
+    "not in RECORD": (_packed(zipfile.ZIP_STORED), "does not list agents/more.py"),
+    "many files": (_many, "are over the limit of 20000"),
+    "a bomb": (_bomb, "bytes unpacked are over the limit"),
+    "leaves": (lambda _, new: new.writestr("../evil.py", b""), r"does not list \.\./evil\.py"),
+    "two projects": (
+        lambda _, new: new.writestr("other-1.dist-info/METADATA", b""),
+        "2 .dist-info directories",
+    ),
+    "a control character": (lambda _, new: new.writestr("agents/\x1b.py", b""), "no name that every reader"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_WHEELS)
+def test_a_wheel_that_a_check_would_refuse_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    change, said = ODD_WHEELS[kind]
+    (tmp_path / "openai_agents-0.20.0-py3-none-any.whl").write_bytes(_rewritten(change))
+    refused = run("plain.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl")
+    assert refused.exit_code == 2, refused.stderr
+    assert re.search(rf"--wheel openai_agents-0\.20\.0-py3-none-any\.whl: .*{said}", refused.stderr)
+    assert "next: " in refused.stderr
+    assert not (tmp_path / "config").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_wheel_over_the_limit_is_refused_at_once(tmp_path: Path) -> None:
+    with (tmp_path / "openai_agents-0.20.0-py3-none-any.whl").open("wb") as wheel:
+        wheel.truncate(MAX_WHEEL_BYTES + 1)
+    refused = run("plain.py", "--wheel", "openai_agents-0.20.0-py3-none-any.whl")
+    assert refused.exit_code == 2
+    assert f"more than {MAX_WHEEL_BYTES} bytes" in refused.stderr
+
+
+def test_a_wheel_that_fills_a_bundle_alone_is_refused_at_once_but_with_thin(tmp_path: Path) -> None:
+    name, data = make_wheel("openai-agents", "0.20.0", files={"agents/data": os.urandom(MAX_BUNDLE_BYTES)})
+    (tmp_path / name).write_bytes(data)
+    refused = run("plain.py", "--wheel", name)
+    assert refused.exit_code == 2
+    assert re.search(rf"--wheel {name}: \d+ bytes, and a bundle holds {MAX_BUNDLE_BYTES}", refused.stderr)
+    assert "--thin" in refused.stderr
+    target = Target(name, wheel=Path(name))
+    check_request(read_reproduction(select("plain.py")), target, Conditions(), output=None, thin=True)

@@ -445,6 +445,52 @@ while True:
     assert run.repeats[0]["as-written"].outcome == "too_much_output"
 
 
+def test_files_that_have_no_name_any_more_are_counted(
+    environment: Environment, tmp_path: Path, held: Choice
+) -> None:
+    source = """
+import os, time
+kept = []
+for number in range(64):
+    kept.append(open("removed", "wb"))
+    os.unlink("removed")
+    kept[-1].write(bytes(2**20))
+    kept[-1].flush()
+time.sleep(60)
+"""
+    limits = runner.Limits(seconds=30, disk_bytes=32 * 2**20)
+    run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
+    assert run.repeats[0]["as-written"].outcome == "too_much_output"
+
+
+def test_open_files_of_many_processes_are_counted_together(
+    environment: Environment, tmp_path: Path, held: Choice
+) -> None:
+    source = """
+import os, time
+for _ in range(4):
+    if os.fork() == 0:
+        kept = [os.pipe() for _ in range(60)]
+        time.sleep(60)
+time.sleep(60)
+"""
+    limits = runner.Limits(seconds=30, all_descriptors=300)
+    run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
+    assert run.repeats[0]["as-written"].outcome == "killed"
+
+
+def test_memory_of_nobody_is_not_to_be_had(environment: Environment, tmp_path: Path, held: Choice) -> None:
+    """System V segments and files in memory outlive whoever made them."""
+    source = """
+attempt("segment", lambda: libc.shmget(0, 1 << 30, 0o1600) >= 0 or 1 / 0)
+attempt("semaphores", lambda: libc.semget(0, 100, 0o1600) >= 0 or 1 / 0)
+attempt("queue", lambda: libc.msgget(0, 0o1600) >= 0 or 1 / 0)
+attempt("file", os.memfd_create, "x")
+"""
+    found = attempts(source, environment, tmp_path / "case", held)
+    assert refused(found) == found.keys(), found
+
+
 def test_a_script_that_ignores_every_signal_is_ended(
     environment: Environment, tmp_path: Path, held: Choice
 ) -> None:

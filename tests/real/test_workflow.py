@@ -17,7 +17,7 @@ import pytest
 import xmlschema
 import yaml
 
-from agentproof.bundle.store import read_bundle, write_directory
+from agentproof.bundle.store import read_bundle, write_bundle
 from agentproof.models.manifest import Manifest
 from agentproof.trust.signing import HeldKey
 from tests.forge import REPORTER, STRANGER, name_of
@@ -54,7 +54,7 @@ class Project:
         subprocess.run([*command, *arguments], cwd=self.workspace, check=True, capture_output=True)
 
     def keep(self, archive: Path, place: str) -> None:
-        write_directory(
+        write_bundle(
             read_bundle(archive), self.workspace / place, wheels=self.workspace / "bundles" / "wheels"
         )
 

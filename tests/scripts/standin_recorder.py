@@ -3,6 +3,7 @@
 The script tells it what to do by a comment line `# standin: fork|unforked|crash|silent`.
 """
 
+import hashlib
 import json
 import os
 import runpy
@@ -10,6 +11,10 @@ import sys
 
 plan = json.load(open(sys.argv[1]))
 control, mode = plan["control"], plan["modes"][0]
+with open(f"{control}/seal.key") as stream:
+    key = bytes.fromhex(stream.read())
+os.unlink(f"{control}/seal.key")
+chain = "0"
 path = os.path.join(plan["root"], plan["entry"])
 source = open(path).read()
 
@@ -26,14 +31,22 @@ def begin(mode):
     write(mode, {"n": "0:1", "lane": "0:0", "after": [], "kind": "script.started", "entry": plan["entry"]})
 
 
+def sealed(document):
+    line = json.dumps(document)
+    code = hashlib.blake2b(f"{chain}\n{line}".encode(), key=key, digest_size=16).hexdigest()
+    return code, f'{line[:-1]},"mac":"{code}"}}'
+
+
 def write(mode, event):
+    global chain
+    chain, line = sealed(event)
     with open(f"{control}/{mode}.jsonl", "a") as stream:
-        stream.write(json.dumps(event) + "\n")
+        stream.write(line + "\n")
 
 
 def replace(name, document):
     with open(f"{control}/{name}.part", "w") as stream:
-        json.dump(document, stream)
+        stream.write(sealed(document)[1] if name.endswith(".end.json") else json.dumps(document))
     os.replace(f"{control}/{name}.part", f"{control}/{name}")
 
 

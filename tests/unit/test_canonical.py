@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from agentproof.errors import RecorderError
-from agentproof.record.canonical import Canonical, agreement, canonicalise, generated_ids
+from agentproof.errors import RecorderError, UsageError
+from agentproof.record.canonical import Canonical, canonicalise, generated_ids, settle_printed
+from agentproof.record.repeats import agreement
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,17 @@ def test_paths_of_this_machine_become_tokens_everywhere() -> None:
     assert result.trace.events[2].to_shape()["size"] == len("at <work>\n")
 
 
+@pytest.mark.parametrize("where", ["output", "state"])
+def test_two_keys_that_would_become_one_are_refused(where: str) -> None:
+    document = {"/home/me/work/x": 1, "<work>/x": 2}
+    tool = _tool("1", "x", lane="m", after=("0",), end=True)
+    event: dict[str, Any] = {**tool, "output": document}
+    if where == "state":
+        event = _raw("1", "state.made", after=("0",), state={"$label": "S:1"}, snapshot={"$state": document})
+    with pytest.raises(UsageError, match="two keys"):
+        _canonical([START, event], paths={"/home/me/work": "<work>"})
+
+
 def test_names_that_tempfile_made_are_numbered_and_the_scripts_own_are_not() -> None:
     def _event(random_part: str) -> dict[str, Any]:
         own = "/scratch/fixed_name_abcdefgh.db"
@@ -209,8 +221,24 @@ def test_a_process_that_died_gets_its_end_from_the_host() -> None:
         [{**START, "kind": "no.such.kind"}],
         [{**START, "surprise": 1}],
         [{"kind": "script.started"}],
+        [START, {"n": "1", "kind": "probe.checked", "label": "x", "passed": True}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": 5}],
+        [START, {**_raw("1", "probe.checked", label="x", passed=True), "after": [5]}],
+        [START, _raw("1", "loopback.bound", ports=5)],
+        [START, _raw("1", "loopback.bound")],
     ],
-    ids=["dangling", "cycle", "unknown kind", "unknown field", "no name"],
+    ids=[
+        "dangling",
+        "cycle",
+        "unknown kind",
+        "unknown field",
+        "no name",
+        "no lane",
+        "after a number",
+        "after numbers",
+        "ports a number",
+        "no ports",
+    ],
 )
 def test_what_the_recorder_never_writes_is_its_fault(events: list[dict[str, Any]]) -> None:
     with pytest.raises(RecorderError):
@@ -327,3 +355,29 @@ def test_the_scripts_end_stands_last_also_where_threads_ended_before_it() -> Non
     kinds = [event.kind for event in _canonical([START, *threads, end]).trace.events]
     assert kinds == ["script.started", "probe.checked", "probe.checked", "script.ended"]
     assert [event.kind for event in _canonical([START, end, *threads]).trace.events] == kinds
+
+
+def _said(text: bytes) -> Canonical:
+    streams = {"stdout": _Stream(text), "stderr": _Stream()}
+    return _canonical(
+        [START, _raw("1", "script.ended", after=("0",), outcome="exited", code=0)], streams=streams
+    )
+
+
+def test_repeats_that_print_otherwise_and_do_the_same_are_one_trace() -> None:
+    """Journey 2: a time stamp undid two violations that both repeats had seen."""
+    one, other = _said(b"go\ntook 0.05s\n"), _said(b"go\ntook 0.0613s\n")
+    assert agreement(one, other)[0] == "differ"
+    settled, found = settle_printed([one, other])
+    assert agreement(*settled)[0] == "same"
+    assert settled[0].trace.to_bytes() == settled[1].trace.to_bytes()
+    last = settled[0].trace.events[-1].to_shape()
+    assert (last["text"], last["size"]) == ("go\ntook <varies>\n", len("go\ntook <varies>\n"))
+    assert found.pointers == (f"/events/{len(one.trace.events) - 1}/text",)
+    assert found.lines == (("took 0.05s", "took 0.0613s"),)
+
+
+def test_a_stream_that_only_one_repeat_wrote_to_still_differs() -> None:
+    settled, found = settle_printed([_said(b"x"), _said(b"")])
+    assert not found.pointers
+    assert agreement(*settled)[0] == "differ"

@@ -1,13 +1,16 @@
 """The check of one bundle: five words, in an order, resting on what the reader brings."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
-from agentproof.bundle.store import Bundle, bundle_id, write_directory, zip_bytes
+from agentproof.bundle.folder import read_beside
+from agentproof.bundle.store import Bundle, bundle_id, write_bundle, zip_bytes
 from agentproof.check.bundle import CheckedBundle, Reader, check_bundle, check_path, exit_code
 from agentproof.check.content import check_judgement
 from agentproof.check.source import Sources
@@ -16,6 +19,7 @@ from agentproof.errors import BundleError, Exit, UsageError
 from agentproof.models.manifest import Finding, Manifest
 from agentproof.models.report import ON_REQUEST, REQUIRED
 from agentproof.models.statement import Role, build_replayed_statement
+from agentproof.render.console import render_report
 from agentproof.trust.allowed_signers import Trust, parse_trust
 from agentproof.trust.signing import HeldKey, attest_endorsed, attest_replayed
 from tests import forge
@@ -120,7 +124,7 @@ def test_a_broken_bundle_about_another_source_is_invalid_not_stale() -> None:
 
 def test_a_reproduction_that_changed_beside_its_bundle_makes_it_stale(tmp_path: Path) -> None:
     case = tmp_path / "bundles" / "case"
-    write_directory(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    write_bundle(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
     (case / "reproduction.py").write_bytes(forge.REPRODUCTION)
     assert check_path(case / "0.20.0", reader=READER).status == "CURRENT"
     (case / "reproduction.py").write_bytes(forge.REPRODUCTION + b"# changed\n")
@@ -129,6 +133,40 @@ def test_a_reproduction_that_changed_beside_its_bundle_makes_it_stale(tmp_path: 
     assert stale.report.differences[0].what == "reproduction.py beside the bundle"
     (case / "reproduction.py").unlink()
     assert check_path(case / "0.20.0", reader=READER).status == "STALE"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "sparse", "directory"])
+def test_what_lies_beside_a_bundle_is_read_within_bounds_and_no_link_is_followed(
+    tmp_path: Path, kind: str
+) -> None:
+    case = tmp_path / "bundles" / "case"
+    write_bundle(BUNDLE, case / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    authored = case / "reproduction.py"
+    (tmp_path / "private").write_bytes(b"of the reader's own")
+    if kind == "link":
+        authored.symlink_to(tmp_path / "private")
+    elif kind == "pipe":
+        os.mkfifo(authored)
+    elif kind == "sparse":
+        authored.touch()
+        os.truncate(authored, 40 * 2**30)
+    else:
+        authored.mkdir()
+    report = check_path(case / "0.20.0", reader=READER).report
+    assert report.status == "STALE"
+    (difference,) = report.differences
+    told = {"link": "a symbolic link, or no regular file", "sparse": f"{40 * 2**30} bytes"}
+    assert difference.yours == told.get(kind, "no regular file")
+
+
+def test_no_directory_beside_a_bundle_is_followed_either(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "file.py").write_bytes(b"of the reader's own")
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "inner").symlink_to("../private")
+    assert read_beside(tmp_path / "case", "inner/file.py") == "a symbolic link, or no regular file"
+    assert read_beside(tmp_path / "case", "other/file.py") is None
+    assert read_beside(tmp_path, "private/file.py") == b"of the reader's own"
 
 
 def test_without_the_wheels_bytes_modules_are_not_compared() -> None:
@@ -256,34 +294,77 @@ def test_one_key_under_two_names_and_two_keys_of_one_name_count_once() -> None:
     assert _count({"a@x": forge.REPORTER, "b@x": forge.REPORTER, "c@x": forge.MAINTAINER}) == 2
 
 
-def test_an_endorsement_by_a_trusted_key_is_trust_but_no_recording() -> None:
-    rotated = _endorsed(forge.sign(BUNDLE, [forge.STRANGER]), forge.MAINTAINER)
-    trust = forge.trust_in(forge.MAINTAINER)
-    assert check_bundle(rotated, reader=Reader(trust=trust, sources=forge.sources())).status == "CURRENT"
-    demanding = Reader(trust=trust, sources=forge.sources(), thresholds={"recorded": 1})
-    assert check_bundle(rotated, reader=demanding).status == "UNTRUSTED"
+def _with_replay(bundle: Bundle, key: HeldKey, *, evidence_alone: bool = False) -> Bundle:
+    statement = build_replayed_statement(
+        Manifest.from_bytes(bundle.manifest),
+        forge.replay_of(bundle, evidence_alone=evidence_alone),
+        bundle_id=bundle_id(bundle),
+    )
+    name, envelope = attest_replayed(statement, key)
+    return Bundle(bundle.manifest, bundle.members, {**bundle.attestations, name: envelope})
+
+
+@pytest.mark.parametrize("role", ["replayed", "endorsed"])
+def test_a_role_beside_recorded_is_enough_only_for_who_accepts_it(role: Role) -> None:
+    strangers = forge.sign(BUNDLE, [forge.STRANGER])
+    add = _with_replay if role == "replayed" else _endorsed
+    bundle = add(strangers, forge.MAINTAINER)
+    reader = Reader(trust=forge.trust_in(forge.MAINTAINER), sources=forge.sources())
+    report = check_bundle(bundle, reader=reader).report
+    assert report.status == "UNTRUSTED"
+    assert report.rests_on == role
+    assert f"--accept {role}" in (report.hint or "")
+    assert "nobody whom you trust recorded" in "\n".join(map(click.unstyle, render_report(report)))
+    other: Role = "endorsed" if role == "replayed" else "replayed"
+    assert check_bundle(bundle, reader=replace(reader, accept=frozenset({other}))).status == "UNTRUSTED"
+    accepting = replace(reader, accept=frozenset({role}))
+    report = check_bundle(bundle, reader=accepting).report
+    assert report.status == "CURRENT"
+    *_, last = map(click.unstyle, render_report(report))
+    assert last.startswith("CURRENT")
+    assert f"you accept that somebody {role} it" in last
+    demanding = replace(accepting, thresholds={"recorded": 1})
+    assert check_bundle(bundle, reader=demanding).status == "UNTRUSTED"
+
+
+def test_a_replay_of_the_evidence_alone_is_told_so_and_counts_for_nothing() -> None:
+    bundle = _with_replay(forge.sign(BUNDLE, [forge.STRANGER]), forge.MAINTAINER, evidence_alone=True)
+    reader = Reader(
+        trust=forge.trust_in(forge.MAINTAINER),
+        sources=forge.sources(),
+        accept=frozenset({"replayed", "endorsed"}),
+    )
+    report = check_bundle(bundle, reader=reader).report
+    assert report.status == "UNTRUSTED"
+    assert report.rests_on is None
+    assert "the evidence alone (replay-v0)" in "\n".join(render_report(report))
+    trusted = _with_replay(BUNDLE, forge.MAINTAINER, evidence_alone=True)
+    both = replace(reader, trust=forge.trust_in(forge.REPORTER, forge.MAINTAINER))
+    assert check_bundle(trusted, reader=both).status == "CURRENT"
+    assert check_bundle(trusted, reader=replace(both, thresholds={"replayed": 1})).status == "UNTRUSTED"
 
 
 def test_a_replay_is_counted_under_its_own_role() -> None:
-    manifest = Manifest.from_bytes(BUNDLE.manifest)
-    statement = build_replayed_statement(
-        manifest,
-        bundle_id=bundle_id(BUNDLE),
-        time="2026-11-30T02:00:00Z",
-        python=manifest.environment.python,
-        platform=manifest.environment.platform,
-        lock="0" * 64,
-        isolation=manifest.isolation,
-        recorder=manifest.recorder,
-    )
-    name, envelope = attest_replayed(statement, forge.MAINTAINER)
-    replayed = Bundle(BUNDLE.manifest, BUNDLE.members, {**BUNDLE.attestations, name: envelope})
     reader = Reader(
         trust=forge.trust_in(forge.REPORTER, forge.MAINTAINER),
         sources=forge.sources(),
         thresholds={"recorded": 1, "replayed": 1},
     )
-    assert check_bundle(replayed, reader=reader).status == "CURRENT"
+    report = check_bundle(_with_replay(BUNDLE, forge.MAINTAINER), reader=reader).report
+    assert report.status == "CURRENT"
+    assert [signer.covers for signer in report.signers] == ["recording", "observations"]
+    text = "\n".join(map(click.unstyle, render_report(report)))
+    assert ": judgement, conduct and every event, which agreed" in text
+
+
+def test_changes_to_the_sdk_that_were_allowed_are_told_with_the_verdict() -> None:
+    draft = forge.draft()
+    draft.manifest["conduct"] = {"changed": ["agents.run:Runner.run"], "allowed": True}
+    reader = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
+    report = check_bundle(draft.judged().seal(), reader=reader).report
+    assert (report.status, report.sdk_changes) == ("CURRENT", "allowed")
+    *_, last = map(click.unstyle, render_report(report, quiet=True))
+    assert "--allow-sdk-changes" in last
 
 
 def test_keys_are_judged_as_of_the_time_that_the_reader_names() -> None:
@@ -296,7 +377,7 @@ def test_keys_are_judged_as_of_the_time_that_the_reader_names() -> None:
 
 def test_a_zip_and_its_directory_give_the_same_report(tmp_path: Path) -> None:
     (tmp_path / "b.agentproof.zip").write_bytes(zip_bytes(BUNDLE))
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     first = check_path(tmp_path / "b.agentproof.zip", reader=READER).report
     second = check_path(tmp_path / "b", reader=READER).report
     assert changed(first, bundle=None) == changed(second, bundle=None)

@@ -22,7 +22,12 @@ def test_a_vector_is_judged_as_it_expects(folder: Path) -> None:
     if "revoked" in looks:
         trust |= read_revoked(vectors.PLACE / looks["revoked"])
     wheels = (read_held_wheel(vectors.PLACE / looks["wheel"]),) if "wheel" in looks else ()
-    reader = Reader(trust=trust, sources=Sources(wheels=wheels), thresholds=looks.get("threshold", {}))
+    reader = Reader(
+        trust=trust,
+        sources=Sources(wheels=wheels),
+        thresholds=looks.get("threshold", {}),
+        accept=frozenset(looks.get("accept", ())),
+    )
     report = check_path(folder / "bundle.zip", reader=reader).report
     failed = [
         {"check": each.name, "reason": each.reason} for each in report.checks if each.status == "failed"

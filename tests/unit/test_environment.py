@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agentproof.bundle.wheel import Distribution, read_dependency
 from agentproof.environment import bytecode
 from agentproof.environment.installed import DiffersError, settle
-from agentproof.environment.wheelfile import WheelFile, read_wheel
 from tests.wheels import make_wheel
 
 SITE = "lib/python3.12/site-packages"
@@ -31,13 +31,13 @@ class _Venv:
         (top / "lib64").symlink_to("lib")
         for name in ("pyvenv.cfg", ".gitignore", "CACHEDIR.TAG"):
             (top / name).write_bytes(b"")
-        self.wheels: list[WheelFile] = []
+        self.wheels: list[Distribution] = []
 
     def install(self, name: str = "demo", **options: object) -> None:
         filename, data = make_wheel(name, **options)  # type: ignore[arg-type]  # passed on
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(self.site)
-        wheel = read_wheel(data, filename)
+        wheel = read_dependency(data, filename)
         info = self.site / wheel.dist_info
         for note in ("INSTALLER", "direct_url.json", "REQUESTED"):
             (info / note).write_bytes(b"the installer's own")

@@ -13,6 +13,7 @@ DOC = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 CHECKING = (
     "bundle/folder",
     "bundle/store",
+    "bundle/wheel",
     "bundle/zip",
     "check/bundle",
     "check/content",
@@ -64,6 +65,13 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"{limits.MAX_ATTESTATIONS}; {limits.MAX_ATTESTATION_BYTES // 2**10} KiB",
         f"{limits.MAX_WHEEL_BYTES // 2**20} MiB; {limits.MAX_WHEEL_FILES:,}; "
         f"{limits.MAX_WHEEL_UNPACKED // 2**20} MiB; {limits.MAX_WHEEL_TEXT // 2**20} MiB",
+        f"| {limits.MAX_CLAIMS:,}; {limits.MAX_CLAIM_LOOKS:,} |",
+        f"| {limits.MAX_LOOKED_AT_BYTES // 2**20} MiB |",
+        f"MiB; {limits.MAX_EVENTS:,} |",
+        f"| {limits.MAX_EVENT_EDGES:,} |",
+        f"| {limits.MAX_LANE_DEPTH} deep |",
+        f"| {limits.MAX_EVENT_DEPTH} levels |",
+        f"| {limits.MAX_TOLD_BYTES // 2**20} MiB; {limits.MAX_TOLD_VALUES:,} |",
     }
     assert [size for size in sizes if size not in table] == []
     assert limits.MAX_MEMBER_BYTES == limits.MAX_BUNDLE_BYTES

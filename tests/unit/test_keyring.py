@@ -71,7 +71,68 @@ def test_removing_keeps_the_users_own_lines_and_comments() -> None:
     ]
 
 
-@pytest.mark.parametrize("principal", ["you", "two words", "", "a#b", 'a"b'])
+TEAM = (
+    f"first@example.org {forge.REPORTER.public.line}\n"
+    f'second@example.org namespaces="agentproof-endorsed",valid-before="20200101Z" '
+    f"{forge.STRANGER.public.line}\n"
+)
+
+
+def test_two_people_do_not_become_one_name() -> None:
+    with pytest.raises(TrustError, match=r"several people \(first@example.org, second@example.org\)"):
+        keyring.add(parse_trust(TEAM.encode(), source="team"), principal="team")
+    assert keyring.listed() == ()
+
+
+def test_what_is_kept_has_the_names_and_limits_of_its_lines() -> None:
+    given = parse_trust(TEAM.encode(), source="team")
+    keyring.add(given)
+    trust = keyring.own_trust()
+    for key in (forge.REPORTER.public, forge.STRANGER.public):
+        for role in ("recorded", "replayed", "endorsed"):
+            for at in (NOW, datetime(2019, 6, 1, tzinfo=UTC)):
+                assert trust.judge(key, role, at).principals == given.judge(key, role, at).principals
+    assert trust.judge(forge.STRANGER.public, "endorsed", NOW).principals == ()
+
+
+def test_one_person_may_get_another_name_and_keeps_the_limits() -> None:
+    line = f'a@x,b@x valid-after="20260101Z" {forge.REPORTER.public.line}\nb@x {forge.STRANGER.public.line}\n'
+    keyring.add(parse_trust(line.encode(), source="x"), principal="ann")
+    assert [(each.principal, each.limits) for each in keyring.listed()] == [
+        ("ann", 'valid-after="20260101000000Z"'),
+        ("ann", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{forge.REPORTER.public.line}\n",
+        f"a@x {forge.REPORTER.public.line}\n{forge.STRANGER.public.line}\n",
+    ],
+)
+def test_a_key_without_a_name_is_given_one_by_the_reader(text: str) -> None:
+    with pytest.raises(TrustError, match="names nobody"):
+        keyring.add(parse_trust(text.encode(), source="x"))
+    if text.startswith("a@x"):
+        with pytest.raises(TrustError, match="keys without a name"):
+            keyring.add(parse_trust(text.encode(), source="x"), principal="ann")
+
+
+def test_limits_of_a_key_that_is_kept_are_never_widened_or_narrowed_in_passing() -> None:
+    narrow = f'a@x namespaces="agentproof-endorsed" {forge.REPORTER.public.line}\n'
+    keyring.add(parse_trust(narrow.encode(), source="x"))
+    assert keyring.add(parse_trust(narrow.encode(), source="x")) == []
+    with pytest.raises(TrustError, match=r"allowed_signers:1 trusts .* already, within namespaces"):
+        keyring.add(parse_trust(f"a@x {forge.REPORTER.public.line}\n".encode(), source="x"))
+
+
+def test_nobody_in_a_file_is_called_you() -> None:
+    with pytest.raises(TrustError, match="cannot be a principal"):
+        keyring.add(parse_trust(f"a@x,you {forge.REPORTER.public.line}\n".encode(), source="x"))
+
+
+@pytest.mark.parametrize("principal", ["you", "two words", "", "a#b", 'a"b', "!a", "a,!b", "a,you"])
 def test_a_principal_that_the_file_cannot_hold_is_refused(principal: str) -> None:
     with pytest.raises(TrustError, match="cannot be a principal"):
         keyring.add(forge.trust_in(forge.REPORTER), principal=principal)

@@ -217,3 +217,12 @@ def test_a_directory_that_is_no_environment_is_pointed_into(
 def test_a_listing_that_is_not_there_is_called_by_its_option(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=rf"--like .*{name}: no such file"):
         _pins.read_listing(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_go_on_behind_a_backslash_wherever_they_were_written(tmp_path: Path, end: str) -> None:
+    lines = ["# of tests", "demo==1.0 \\", f"    --hash=sha256:{HASH} \\", f"    --hash=sha256:{OTHER}", ""]
+    file = tmp_path / "requirements.txt"
+    file.write_bytes(end.join(lines).encode())
+    (pin,) = _pins.read_lock(file, PYTHON)
+    assert (pin.name, pin.version, pin.sha256) == ("demo", "1.0", frozenset({HASH, OTHER}))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentproof.errors import FormatError
 from agentproof.models.diff import ABSENT, Change, diff
-from agentproof.models.projection import _is_left_out, evidence_id, project
+from agentproof.models.projection import GENERATED_ID, _is_left_out, _renumber_ids, evidence_id, project
 from agentproof.models.trace import Trace
 
 STATES: dict[str, Any] = {
@@ -171,3 +171,69 @@ def test_a_difference_is_a_pointer_with_both_values() -> None:
         Change("/new", ABSENT, 0),
         Change("/same", True, 1),
     ]
+
+
+IDS = st.sampled_from(
+    [
+        "00000000-0000-4000-8000-000000000001",
+        "00000000-0000-4000-8000-000000000002",
+        "00000000000040008000000000000001",
+        "trace_" + "0" * 31 + "1",
+        "span_" + "0" * 23 + "1",
+        "group_" + "0" * 23 + "1",
+        " at 0x000000000001",
+    ]
+)
+LOOK_ALIKES = st.sampled_from(
+    ["uuid_#1", "uuid_#2", "uuid_##1", "trace_#1", "span_#", "group_#3", " at 0x#1", "uuid_", "#", "#1", "##"]
+)
+TEXTS = st.lists(
+    st.one_of(IDS, LOOK_ALIKES, st.sampled_from(["", " ", "_", "-", "1", "a", "\n"])), max_size=5
+).map("".join)
+DOCUMENTS = st.recursive(
+    TEXTS | st.integers(0, 2) | st.none(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=5),
+    max_leaves=12,
+)
+PLACEHOLDER = re.compile(r"(?:trace_|span_|group_|uuid_| at 0x)#(?:(?P<escaped>#)|(?P<number>[0-9]+))")
+
+
+def _restored(part: Any, ids: list[str]) -> Any:  # Any: JSON
+    """What a renamed document was, read from its renamed form and its ids in their order alone."""
+
+    def read(match: re.Match[str]) -> str:
+        return match[0].removesuffix("#") if match["escaped"] else ids[int(match["number"]) - 1]
+
+    if isinstance(part, str):
+        return PLACEHOLDER.sub(read, part)
+    if isinstance(part, list):
+        return [_restored(item, ids) for item in part]
+    if isinstance(part, dict):
+        return {_restored(key, ids): _restored(item, ids) for key, item in part.items()}
+    return part
+
+
+def _ids_of(part: Any) -> list[str]:  # Any: JSON
+    """The generated ids in the order in which they are numbered."""
+    if isinstance(part, str):
+        return [match[0] for match in GENERATED_ID.finditer(part)]
+    if isinstance(part, list):
+        return [found for item in part for found in _ids_of(item)]
+    if isinstance(part, dict):
+        return [found for key in sorted(part) for found in (*_ids_of(key), *_ids_of(part[key]))]
+    return []
+
+
+@settings(max_examples=500, deadline=None)
+@given(DOCUMENTS)
+def test_a_renamed_document_can_be_read_back_so_that_two_never_share_an_id_by_renaming(document: Any) -> None:
+    """Any: JSON. "Evidence cannot collide by renaming." """
+    (renamed,) = _renumber_ids([{"fact": document}])
+    assert _restored(renamed, list(dict.fromkeys(_ids_of(document)))) == {"fact": document}
+
+
+def test_a_value_beside_a_look_alike_key_is_in_the_evidence() -> None:
+    """The first of the two amounts once vanished behind the second key."""
+    output = {"00000000-0000-4000-8000-000000000001": "1 EUR", "uuid_#1": "paid"}
+    other = {**output, "00000000-0000-4000-8000-000000000001": "1,000,000 EUR"}
+    assert _id(_trace({**TOOL_END, "output": output})) != _id(_trace({**TOOL_END, "output": other}))

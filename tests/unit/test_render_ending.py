@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentproof.models.trace import Mode, Trace
-from agentproof.render.ending import render_endings
+from agentproof.render.ending import ending_hints, ending_lines
 
 
 def trace(mode: Mode, *events: dict[str, Any]) -> Trace:
@@ -25,7 +25,9 @@ def raised(kind: str, message: str, *bases: str) -> dict[str, Any]:
 
 def test_a_clean_end_says_nothing() -> None:
     ended = {"kind": "script.ended", "outcome": "exited", "code": 0}
-    assert not list(render_endings({"as-written": trace("as-written", ended)}))
+    traces: dict[Mode, Trace] = {"as-written": trace("as-written", ended)}
+    assert not list(ending_lines(traces))
+    assert not ending_hints(traces)
 
 
 def test_an_exception_is_told_once_with_its_place_and_the_last_words_before_it() -> None:
@@ -33,9 +35,9 @@ def test_an_exception_is_told_once_with_its_place_and_the_last_words_before_it()
     wrote = {"kind": "script.wrote", "stream": "stderr", "text": said, "size": len(said), "truncated": False}
     modes: tuple[Mode, Mode] = ("as-written", "streamed")
     traces = {mode: trace(mode, raised("builtins:ValueError", "boom"), wrote) for mode in modes}
-    assert list(render_endings(traces)) == [
-        "as-written and streamed: ValueError: boom, at reproduction.py:5",
-        *(f"  | line {number}" for number in range(4, 9)),
+    assert list(ending_lines(traces)) == [
+        "ValueError: boom, at reproduction.py:5  (as-written and streamed)",
+        *(f"| line {number}" for number in range(4, 9)),
     ]
 
 
@@ -51,9 +53,24 @@ def test_an_exception_is_told_once_with_its_place_and_the_last_words_before_it()
     ],
 )
 def test_an_end_that_newcomers_meet_has_a_next_step(event: dict[str, Any], hint: str) -> None:
-    last = list(render_endings({"as-written": trace("as-written", event)}))[-1]
-    assert last.startswith("next: ")
-    assert hint in last
+    assert hint in ending_hints({"as-written": trace("as-written", event)})[-1]
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("dotenv", "--with python-dotenv installs dotenv"),
+        ("yaml", "--with PyYAML installs yaml"),
+        ("PIL.Image", "--with pillow installs PIL"),
+        ("shop", "--with REQUIREMENT installs what has shop in it"),
+    ],
+)
+def test_a_module_is_never_answered_with_a_name_that_nobody_wrote(module: str, hint: str) -> None:
+    """Journeys 6 and 7: what is called `shop` on an index is a stranger's."""
+    error = raised("builtins:ModuleNotFoundError", f"No module named '{module}'", "builtins:ImportError")
+    (told,) = ending_hints({"as-written": trace("as-written", error)})
+    assert told.startswith(hint)
+    assert "--with shop" not in told
 
 
 def test_a_script_that_asked_for_the_network_is_told_to_bring_a_model() -> None:
@@ -63,5 +80,5 @@ def test_a_script_that_asked_for_the_network_is_told_to_bring_a_model() -> None:
         "target": ["198.51.100.1", 443],
         "loopback": False,
     }
-    lines = list(render_endings({"streamed": trace("streamed", refused, raised("builtins:OSError", "no"))}))
-    assert "agentproof init" in lines[-1]
+    hints = ending_hints({"streamed": trace("streamed", refused, raised("builtins:OSError", "no"))})
+    assert "agentproof init" in hints[-1]

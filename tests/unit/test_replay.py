@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from agentproof.bundle.store import WHEELS, Bundle, read_bundle, write_directory
+from agentproof.bundle.store import WHEELS, Bundle, read_bundle, write_bundle
 from agentproof.check.bundle import CheckedBundle, Reader, check_bundle
 from agentproof.environment import interpreters, locking
 from agentproof.errors import BundleError, CannotDoError
@@ -60,7 +60,7 @@ def test_the_same_evidence_is_attested_and_counts_towards_a_threshold() -> None:
 
 def test_what_is_attested_elsewhere_than_in_its_store_takes_the_wheel_along(tmp_path: Path) -> None:
     case, wheels = tmp_path / "bundles" / "case" / "0.20.0", tmp_path / "bundles" / "wheels"
-    write_directory(BUNDLE, case, wheels=wheels)
+    write_bundle(BUNDLE, case, wheels=wheels)
     stored = read_bundle(case, wheels=wheels)
     attested = attest(replace(_replayed(forge.draft().seal()), bundle=stored), forge.MAINTAINER)
     for place in (tmp_path / "sent.agentproof.zip", tmp_path / "sent"):

@@ -297,7 +297,7 @@ def test_an_issue_about_repeats_that_differ_says_so_and_where() -> None:
 def test_the_issue_says_whether_other_releases_show_it_too() -> None:
     fixed = a_story(holds=True)
     text = render_issue(a_story(), attachment="x.zip", others=[fixed])
-    assert "- Does it reproduce with the latest release: on `0.20.0` no (evidence" in text
+    assert "- On other builds: on `0.20.0` no (evidence" in text
     text = render_issue(a_story(), attachment="x.zip", others=[a_story()])
     assert "on `0.20.0` yes (approval-respected, state-integrity)" in text
 

@@ -1,15 +1,19 @@
 """Saved states: found by their digest in the bundle whose recording wrote them, and in no other."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from agentproof.bundle.store import write_directory
+from agentproof.bundle.store import write_bundle
 from agentproof.check.bundle import Reader
 from agentproof.check.saved_states import SavedState, _labels, find_origins, read_saved
 from agentproof.cli import cli
-from agentproof.errors import UsageError
+from agentproof.errors import BundleError, UsageError
+from agentproof.limits import MAX_STATE_BYTES
+from agentproof.models.wire import encode
 from tests import forge
 from tests.claims.builder import PAY, Script, message, state_json
 
@@ -21,7 +25,7 @@ READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 def store(tmp_path: Path) -> Path:
     """A store with one bundle."""
     place = tmp_path / "bundles"
-    write_directory(forge.draft().seal(forge.REPORTER), place / "case" / "0.20.0", wheels=place / "wheels")
+    write_bundle(forge.draft().seal(forge.REPORTER), place / "case" / "0.20.0", wheels=place / "wheels")
     (place / "case" / "reproduction.py").write_bytes(forge.REPRODUCTION)
     return place
 
@@ -105,3 +109,15 @@ def test_every_saved_state_of_the_story_was_recorded_on_the_release_in_its_name(
         release = Path(each.name).name.rpartition("-")[0]
         assert [origin.release for origin in each.origins] == [release], each.name
         assert each.is_known
+
+
+def test_a_bundle_whose_manifest_lists_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    bundle = forge.draft().seal()
+    shape = json.loads(bundle.manifest)
+    shape["reproduction"]["files"] = ["other.json", "reproduction.py"]
+    write_bundle(replace(bundle, manifest=encode(shape)), tmp_path / "bundle")
+    with pytest.raises(BundleError):
+        read_saved(tmp_path / "bundle")
+    (tmp_path / "large.json").write_bytes(b'{"$schemaVersion": "1"}' + b" " * MAX_STATE_BYTES)
+    with pytest.raises(UsageError):
+        read_saved(tmp_path / "large.json")

@@ -10,6 +10,7 @@ import pytest
 import referencing
 from hypothesis import given
 
+from agentproof.bundle.store import find_bundles, read_bundle
 from agentproof.models.schema import schemas
 from agentproof.models.values import check_value, from_state
 
@@ -55,18 +56,18 @@ def test_the_value_schema_refuses_what_is_no_value(value: object) -> None:
     assert not validator("value").is_valid(value)
 
 
-BUNDLES = sorted(path.parent for path in (ROOT / "bundles").glob("*/*/manifest.json"))
-
-
-@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_every_json_file_of_the_committed_bundles_validates(bundle: Path) -> None:
+@pytest.mark.parametrize(
+    "place", find_bundles(ROOT / "bundles"), ids=lambda path: f"{path.parent.name}-{path.name}"
+)
+def test_every_json_file_of_the_committed_bundles_validates(place: Path) -> None:
+    bundle = read_bundle(place)
     files = {
-        "manifest": [bundle / "manifest.json"],
-        "trace": [*bundle.glob("traces/*.json")],
-        "state": [*bundle.glob("states/*.json")],
-        "envelope": [*bundle.glob("attestations/*.json")],
+        "manifest": [bundle.manifest],
+        "trace": [data for path, data in bundle.members.items() if path.startswith("traces/")],
+        "state": [data for path, data in bundle.members.items() if path.startswith("states/")],
+        "envelope": [*bundle.attestations.values()],
     }
-    for name, paths in files.items():
-        assert paths, name
-        for path in paths:
-            validator(name).validate(json.loads(path.read_bytes()))
+    for name, documents in files.items():
+        assert documents, name
+        for document in documents:
+            validator(name).validate(json.loads(document))

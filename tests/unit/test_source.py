@@ -9,18 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.zip import WheelFile
+from agentproof.bundle.wheel import Archive, read_wheel, same_version
 from agentproof.check.lock_files import read_known
-from agentproof.check.source import (
-    HeldWheel,
-    KnownLock,
-    Pin,
-    Sources,
-    compare_loaded,
-    read_held_wheel,
-    read_wheel,
-    same_version,
-)
+from agentproof.check.source import HeldWheel, KnownLock, Pin, Sources, compare_loaded, read_held_wheel
 from agentproof.errors import BundleError, UsageError
 from agentproof.models.manifest import LoadedModule, Target
 from tests import forge
@@ -196,7 +187,7 @@ def test_another_name_in_an_extra_field_is_refused() -> None:
         info.extra = struct.pack("<HHBI", 0x7075, 5 + 7, 1, zlib.crc32(b"agents/run.py")) + b"evil.py"
         archive.writestr(info, b"")
     with pytest.raises(BundleError, match="another name in an extra field"):
-        WheelFile(out.getvalue(), path=NAME)
+        Archive(out.getvalue(), path=NAME)
 
 
 def test_a_member_that_inflates_to_more_than_stated_is_refused() -> None:
@@ -208,7 +199,7 @@ def test_a_member_that_inflates_to_more_than_stated_is_refused() -> None:
         at = raw.index(signature) + place
         raw[at : at + 4] = (100).to_bytes(4, "little")
     with pytest.raises(BundleError, match="stated size"):
-        WheelFile(bytes(raw), path=NAME).read("bomb")
+        Archive(bytes(raw), path=NAME).read("bomb")
 
 
 def _module(module: str, path: str, content: str = "agents/run.py") -> LoadedModule:

@@ -11,7 +11,7 @@ import pytest
 
 from agentproof.bundle import folder, store
 from agentproof.bundle.folder import read_folder
-from agentproof.bundle.store import Bundle, from_zip_bytes, read_bundle, write_directory, zip_bytes
+from agentproof.bundle.store import Bundle, from_zip_bytes, read_bundle, write_bundle, zip_bytes
 from agentproof.bundle.zip import stored_zip
 from agentproof.errors import BundleError, CannotDoError, UsageError
 from agentproof.limits import MAX_BUNDLE_BYTES, MAX_FILES, MAX_PATH_DEPTH
@@ -57,7 +57,7 @@ def test_the_zip_is_one_that_other_readers_accept() -> None:
 
 
 def test_a_directory_gives_back_what_was_written(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     read = read_bundle(tmp_path / "b")
     assert (read.manifest, read.members, read.attestations) == (
         BUNDLE.manifest,
@@ -69,7 +69,7 @@ def test_a_directory_gives_back_what_was_written(tmp_path: Path) -> None:
 
 def test_a_detached_wheel_comes_from_the_shelf_and_gives_the_same_id(tmp_path: Path) -> None:
     place = tmp_path / "bundles" / "case" / "0.20.0"
-    write_directory(BUNDLE, place, wheels=tmp_path / "bundles" / "wheels")
+    write_bundle(BUNDLE, place, wheels=tmp_path / "bundles" / "wheels")
     read = read_bundle(place)
     assert f"wheels/{forge.WHEEL_NAME}" not in read.members
     assert read.wheel(forge.WHEEL_NAME) == forge.WHEEL
@@ -77,19 +77,19 @@ def test_a_detached_wheel_comes_from_the_shelf_and_gives_the_same_id(tmp_path: P
 
 
 def test_another_bundle_is_replaced_only_on_demand(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     other = forge.draft(holds=True).seal()
     with pytest.raises(CannotDoError, match="another bundle"):
-        write_directory(other, tmp_path / "b")
+        write_bundle(other, tmp_path / "b")
     assert read_bundle(tmp_path / "b").manifest == BUNDLE.manifest
-    write_directory(other, tmp_path / "b", replace=True)
+    write_bundle(other, tmp_path / "b", replace=True)
     assert read_bundle(tmp_path / "b").manifest == other.manifest
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
 
 
 def test_the_same_recording_keeps_the_attestations_that_are_there(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
-    write_directory(forge.sign(BUNDLE, [forge.MAINTAINER]), tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
+    write_bundle(forge.sign(BUNDLE, [forge.MAINTAINER]), tmp_path / "b")
     assert len(read_bundle(tmp_path / "b").attestations) == 2
 
 
@@ -97,14 +97,14 @@ def test_a_directory_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.txt").write_text("years of work")
     with pytest.raises(CannotDoError, match="no bundle"):
-        write_directory(BUNDLE, tmp_path / "b", replace=True)
+        write_bundle(BUNDLE, tmp_path / "b", replace=True)
     assert (tmp_path / "b" / "thesis.txt").read_text() == "years of work"
 
 
 def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     renames = []
 
     def rename(old: str, new: str, **directories: int) -> None:
@@ -116,7 +116,7 @@ def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(
 
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(CannotDoError, match="No space left"):
-        write_directory(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
+        write_bundle(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
     assert read_bundle(tmp_path / "b").manifest == BUNDLE.manifest
@@ -126,12 +126,12 @@ def test_a_wheel_of_other_bytes_on_the_shelf_is_not_written_over(tmp_path: Path)
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / forge.WHEEL_NAME).write_bytes(b"other")
     with pytest.raises(CannotDoError, match="other bytes"):
-        write_directory(BUNDLE, tmp_path / "case" / "b", wheels=tmp_path / "wheels")
+        write_bundle(BUNDLE, tmp_path / "case" / "b", wheels=tmp_path / "wheels")
     assert not (tmp_path / "case" / "b").exists()
 
 
 def test_bundles_are_found_in_a_store_and_in_zips(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "bundles" / "case" / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
+    write_bundle(BUNDLE, tmp_path / "bundles" / "case" / "0.20.0", wheels=tmp_path / "bundles" / "wheels")
     (tmp_path / "bundles" / "case" / "reproduction.py").write_bytes(forge.REPRODUCTION)
     (tmp_path / "bundles" / "x.agentproof.zip").write_bytes(ZIP)
     found = store.find_bundles(tmp_path / "bundles")
@@ -146,7 +146,7 @@ def test_a_directory_without_any_bundle_is_a_usage_error(tmp_path: Path) -> None
 
 
 def test_a_bundle_that_lost_its_manifest_is_damaged_not_absent(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     (tmp_path / "b" / "manifest.json").unlink()
     assert store.find_bundles(tmp_path / "b") == [tmp_path / "b"]
     with pytest.raises(BundleError) as caught:
@@ -228,7 +228,7 @@ def test_a_file_over_the_cap_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_too_many_files_is_refused_before_they_are_listed(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     for number in range(MAX_FILES + 1):
         (tmp_path / "b" / "traces" / f"{number}").touch()
     with pytest.raises(BundleError) as caught:
@@ -251,7 +251,7 @@ def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path
 
     def broken(break_it: "os.PathLike[str] | str", make: object) -> str:
         root = tmp_path / f"b{len(list(tmp_path.iterdir()))}"
-        write_directory(BUNDLE, root)
+        write_bundle(BUNDLE, root)
         assert callable(make)
         make(root / break_it)
         with pytest.raises(BundleError) as caught:
@@ -266,20 +266,20 @@ def test_links_pipes_and_foreign_names_in_a_directory_are_refused(tmp_path: Path
 
 
 def test_a_file_that_has_other_names_is_read_and_never_written_through(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     for path in [*(tmp_path / "b").rglob("*")]:
         if path.is_file():
             (tmp_path / f"elsewhere-{path.name}").hardlink_to(path)
     assert read_bundle(tmp_path / "b") == BUNDLE
     before = {path.name: path.read_bytes() for path in tmp_path.glob("elsewhere-*")}
-    write_directory(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
+    write_bundle(forge.draft(holds=True).seal(), tmp_path / "b", replace=True)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("elsewhere-*")} == before
 
 
 @pytest.mark.skipif(not folder._IS_HELD, reason="this system has no way to read an open directory")
 def test_a_directory_that_is_exchanged_while_it_is_read_is_not_looked_into(tmp_path: Path) -> None:
     root = tmp_path / "b"
-    write_directory(BUNDLE, root)
+    write_bundle(BUNDLE, root)
     (tmp_path / "other" / "traces").mkdir(parents=True)
     for mode in ("as-written", "streamed"):
         (tmp_path / "other" / "traces" / f"{mode}.json").write_text("another file")
@@ -296,7 +296,7 @@ def test_a_directory_that_is_exchanged_while_it_is_read_is_not_looked_into(tmp_p
 @pytest.mark.parametrize("what", ["traces", "pylock.toml"])
 def test_what_becomes_a_link_while_it_is_read_is_not_followed(what: str, tmp_path: Path) -> None:
     root = tmp_path / "b"
-    write_directory(BUNDLE, root)
+    write_bundle(BUNDLE, root)
     reading = read_folder(root)
     assert next(reading)[0].startswith("attestations/")
     (root / what).rename(tmp_path / "moved")
@@ -307,7 +307,7 @@ def test_what_becomes_a_link_while_it_is_read_is_not_followed(what: str, tmp_pat
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_in_a_directory_is_refused_unopened(tmp_path: Path) -> None:
-    write_directory(BUNDLE, tmp_path / "b")
+    write_bundle(BUNDLE, tmp_path / "b")
     try:
         os.mknod(tmp_path / "b" / "null.py", stat.S_IFCHR | 0o600, os.makedev(1, 3))
     except PermissionError:

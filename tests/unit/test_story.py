@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from agentproof.bundle.store import ZIP_SUFFIX, find_bundles, read_bundle
 from agentproof.models.manifest import Manifest
 
 STORE = Path(__file__).parents[2] / "bundles"
@@ -15,8 +16,9 @@ _SOURCE = "legacy-states"
 def _manifests() -> dict[str, dict[str, Manifest]]:
     """Each case's recordings by release."""
     found: dict[str, dict[str, Manifest]] = {}
-    for path in sorted(STORE.glob("*/*/manifest.json")):
-        found.setdefault(path.parts[-3], {})[path.parts[-2]] = Manifest.from_bytes(path.read_bytes())
+    for path in find_bundles(STORE):
+        version = path.name.removesuffix(ZIP_SUFFIX)
+        found.setdefault(path.parent.name, {})[version] = read_bundle(path).document
     return found
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.bundle.store import write_directory, zip_bytes
+from agentproof.bundle.store import write_bundle, zip_bytes
 from agentproof.compare.subjects import find_all
 from agentproof.errors import UsageError
 from tests import forge
@@ -18,7 +18,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / script).write_text("print(1)\n")
     bundle = forge.draft().seal()
     for version in ("0.20.0", "0.21.0"):
-        write_directory(bundle, tmp_path / "bundles" / "lost" / version)
+        write_bundle(bundle, tmp_path / "bundles" / "lost" / version)
     (tmp_path / "a" / "repro.agentproof.zip").write_bytes(zip_bytes(bundle))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -74,3 +74,9 @@ def test_tests_of_one_name_keep_their_own_name_behind_their_path(place: Path) ->
 def test_a_path_with_nothing_is_an_error_that_names_it() -> None:
     with pytest.raises(UsageError, match=r"nowhere\.py: no such file or directory"):
         _names("a/repro.py", "nowhere.py")
+
+
+def test_a_name_that_is_no_utf_8_is_spelled_out(tmp_path: Path) -> None:
+    (tmp_path / "r\udce9pro.py").write_text("print(1)\n")
+    (subject,) = find_all([tmp_path / "r\udce9pro.py"])
+    assert subject.name == "r\\udce9pro"

@@ -156,7 +156,7 @@ def test_the_verdict_names_what_of_the_sdk_was_changed() -> None:
     }
     checked = check_bundle(changing.judged().seal(), reader=READER)
     assert checked.manifest is not None
-    lines = "\n".join(console.render_judgement(checked.manifest, traces=checked.traces))
+    lines = "\n".join(console.render_verdict(checked.manifest, traces=checked.traces))
     assert "replaced agents.run.Runner.run, set _x at tests/test_pay.py:7" in lines
 
 

@@ -105,6 +105,8 @@ def test_the_time_of_checking_may_be_given() -> None:
     ("text", "message"),
     [
         ("", "no ssh-ed25519 key"),
+        (f"!a@b {KEY.line}", "reporters:1: '!a@b' says who it is not"),
+        (f"a@b,!c@d {KEY.line}", "says who it is not"),
         (f"{RSA}\n", "1 ssh-rsa"),
         ("hello world\n", "neither a key line"),
         ("a@b\n", "neither a key line"),

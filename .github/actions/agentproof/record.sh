@@ -74,11 +74,11 @@ results() {
 # A bundle of the store: its reproduction once more, on its own release.
 record_again() {
   local case name committed before words
-  case=$(realpath "$1/..")
-  name="${case##*/}-$(basename "$1")"
-  committed=$(results field "$1/manifest.json" evidence_id)
+  case=$(realpath "$(dirname "$1")")
+  name="${case##*/}-$(basename "$1" .agentproof.zip)"
+  committed=$(results field "$1" evidence_id)
   before=$(wc -l <"$DIRECTORY/recordings.jsonl")
-  mapfile -t words < <(results again "$1/manifest.json" "$case")
+  mapfile -t words < <(results again "$1" "$case")
   record_as "$name" "${words[@]}"
   if [ "$EXPECT" != committed ] || [ "$(wc -l <"$DIRECTORY/recordings.jsonl")" -eq "$before" ]; then return; fi
   if [ "$(tail -n 1 "$DIRECTORY/recordings.jsonl" | results field - evidence_id)" != "$committed" ]; then
@@ -99,7 +99,7 @@ if [ "${#targets[@]}" -gt 0 ]; then
   esac
 else
   for each in "${reproductions[@]}"; do
-    if [ -d "$each" ] && [ -f "$each/manifest.json" ]; then
+    if [ -f "$each/manifest.json" ] || [[ $each == *.agentproof.zip ]]; then
       record_again "$each"
     elif [ -d "$each" ]; then
       while IFS= read -r script; do

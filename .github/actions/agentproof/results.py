@@ -1,12 +1,13 @@
 """Turns what agentproof prints as JSON into outputs of a step. Standard library alone.
 
-results.py field FILE KEY.KEY     one value of a JSON file (- for standard input)
-results.py again MANIFEST CASE    what `record` is given to record a bundle again, a word a line
+results.py field FILE KEY.KEY     one value of a JSON file (- for standard input), or of a bundle's manifest
+results.py again BUNDLE CASE      what `record` is given to record a bundle again, a word a line
 results.py outputs FILE           outputs for $GITHUB_OUTPUT, from lines of `record` or `compare`
 """
 
 import json
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,25 @@ def main(arguments: list[str]) -> None:
     """Run one of the two commands."""
     match arguments:
         case ["field", file, path]:
-            text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
-            print(field(json.loads(text), path))
+            print(field(json.loads(read(file)), path))
         case ["again", file, case]:
-            print("\n".join(again(json.loads(Path(file).read_text("utf-8")), case)))
+            print("\n".join(again(json.loads(read(file)), case)))
         case ["outputs", file]:
             lines = Path(file).read_text("utf-8").splitlines()
             print("\n".join(outputs([json.loads(line) for line in lines])))
         case _:
             raise SystemExit(__doc__)
+
+
+def read(file: str) -> str | bytes:
+    """A file, standard input, or the manifest of a bundle that is a directory or a zip."""
+    if file == "-":
+        return sys.stdin.read()
+    if file.endswith(".zip"):
+        with zipfile.ZipFile(file) as archive:
+            return archive.read("manifest.json")
+    place = Path(file)
+    return (place / "manifest.json" if place.is_dir() else place).read_bytes()
 
 
 def field(document: Shape, path: str) -> str:

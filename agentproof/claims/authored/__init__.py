@@ -15,22 +15,51 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import FormatError, UsageError
+from ...models.expectations import Expectations, ToolExpectation
+from ...models.manifest import ClaimResult
 from ...models.trace import Mode
-from ...models.values import from_state
+from ...models.values import from_state, short_text
 from ..trace.evidence import Evidence
-from . import final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at
+from . import (
+    final_output,
+    last_output,
+    printed,
+    probe_check,
+    raised,
+    run_ended,
+    script_ended,
+    tool_order,
+    tool_ran,
+    tool_runs,
+    value_at,
+)
 from .kind import Arguments, AuthoredClaim, AuthoredKind
 
 AUTHORED: Mapping[str, AuthoredKind] = MappingProxyType(
     {
         kind.NAME: kind
-        for kind in (final_output, probe_check, run_ended, script_ended, tool_order, tool_runs, value_at)
+        for kind in (
+            final_output,
+            last_output,
+            printed,
+            probe_check,
+            raised,
+            run_ended,
+            script_ended,
+            tool_order,
+            tool_ran,
+            tool_runs,
+            value_at,
+        )
     }
 )
 """The kinds of authored claims, by name."""
 
+EXPECTED: frozenset[str] = frozenset({last_output.NAME, printed.NAME, raised.NAME, tool_ran.NAME})
+"""The kinds that expectations are judged by, which are not written as claims of their own."""
+
 _OURS = ("id", "kind", "mode")
-_HEADER_KINDS = sorted(AUTHORED.keys() - {probe_check.NAME})
+_HEADER_KINDS = sorted(AUTHORED.keys() - {probe_check.NAME} - EXPECTED)
 
 
 @dataclass(frozen=True)
@@ -119,6 +148,60 @@ def header_claims(
         yield from (HeaderClaim(label, name, one, own, where) for one in present if mode in (None, one))
 
 
+def expected_claims(expectations: Expectations, *, modes: Iterable[Mode]) -> tuple[AuthoredClaim, ...]:
+    """One claim for each thing that should happen, in each mode; its id is what the reporter wrote."""
+    asked: list[tuple[str, str, dict[str, Any]]] = [  # Any: values
+        *((f'should-print "{text}"', printed.NAME, {"text": text}) for text in expectations.should_print),
+        *(
+            (f'should-not-print "{text}"', printed.NAME, {"text": text, "never": True})
+            for text in expectations.should_not_print
+        ),
+        *((f"should-raise {name}", raised.NAME, {"error": name}) for name in expectations.should_raise),
+        *([("should-not-raise", raised.NAME, {})] if expectations.should_not_raise else []),
+        *(_tool_claim(each) for each in expectations.should_run),
+        *(
+            (f"should-not-run {tool}", tool_ran.NAME, {"tool": tool, "times": 0})
+            for tool in expectations.should_not_run
+        ),
+        *(
+            (f'should-output "{text}"', last_output.NAME, {"text": text})
+            for text in expectations.should_output
+        ),
+    ]
+    return tuple(
+        AuthoredClaim(_label(label), name, AUTHORED[name].VERSION, mode, arguments)
+        for mode in modes
+        for label, name, arguments in asked
+    )
+
+
+def _tool_claim(each: ToolExpectation) -> tuple[str, str, dict[str, Any]]:  # Any: values
+    if each.times is None:
+        return f"should-run {each.tool}", tool_ran.NAME, {"tool": each.tool}
+    return f"should-run {each.tool}={each.times}", tool_ran.NAME, {"tool": each.tool, "times": each.times}
+
+
+def _label(text: str) -> str:
+    """The whole of it, so that no two are called alike, as far as a text may be long."""
+    return short_text(text)
+
+
+def wanted(claim: ClaimResult) -> str:
+    """What should happen, by an expectation's claim, in a sentence."""
+    arguments = parse_arguments(AUTHORED[claim.kind], claim.arguments)
+    match arguments:
+        case printed.Printed():
+            return printed.wanted(arguments)
+        case raised.Raised():
+            return raised.wanted(arguments)
+        case tool_ran.ToolRan():
+            return tool_ran.wanted(arguments)
+        case last_output.LastOutput():
+            return last_output.wanted(arguments)
+        case _:
+            raise TypeError(f"{claim.kind} is no expectation")
+
+
 def checks_in(evidence: Evidence) -> Iterator[AuthoredClaim]:
     """One claim for each label that the script gave to `probe.check`, in each mode."""
     for mode, view in evidence.views.items():
@@ -178,12 +261,15 @@ def _plain(part: Any, where: str) -> Any:  # Any: TOML
 
 __all__ = [
     "AUTHORED",
+    "EXPECTED",
     "Arguments",
     "AuthoredClaim",
     "AuthoredKind",
     "HeaderClaim",
     "authored_claims",
     "checks_in",
+    "expected_claims",
     "header_claims",
     "parse_arguments",
+    "wanted",
 ]

@@ -9,7 +9,6 @@ Not observed: the label was never reached.
 From: the author of the reproduction.
 """
 
-from ...models.events import ProbeChecked
 from ...models.manifest import Finding
 from ...models.wire import Text
 from ..trace.evidence import Evidence, View
@@ -33,13 +32,13 @@ ARGUMENTS = ProbeCheck
 
 def labels(view: View) -> list[str]:
     """The labels that the script used, in order."""
-    return list(dict.fromkeys(event.label for event in view.of(ProbeChecked)))
+    return list(view.checked)
 
 
 def evaluate(evidence: Evidence, arguments: ProbeCheck) -> Outcome:
     """Judge the checks of one label in the one trace."""
     view = evidence.view
-    checks = [event for event in view.of(ProbeChecked) if event.label == arguments.label]
+    checks = view.checked.get(arguments.label, [])
     failed = (event for event in checks if not event.passed)
     return outcome(
         sites=len(checks),

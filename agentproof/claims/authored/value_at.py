@@ -22,12 +22,13 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from ...models.diff import Absent
-from ...models.events import Event, ModelCalled, ProbeObserved, RunEnded
+from ...models.events import Event, ModelCalled, RunEnded
 from ...models.manifest import Finding
 from ...models.values import Value, from_state
-from ...models.wire import Count, Text, encode
+from ...models.wire import Count, Text, compact
 from ..trace.evidence import Evidence, View
-from ..trace.outcome import NOT_OBSERVED, Outcome, Scope, make_finding, short
+from ..trace.looked import Looked
+from ..trace.outcome import MAX_VALUE_BYTES, NOT_OBSERVED, Outcome, Scope, make_finding, short
 from ..trace.states import StateLine
 from .kind import Arguments, Number, chosen, resolve
 
@@ -108,49 +109,65 @@ def evaluate(evidence: Evidence, arguments: ValueAt) -> Outcome:
     other = _find(arguments.same, view) if arguments.same is not None else None
     if found is None or (arguments.same is not None and other is None):
         return NOT_OBSERVED
-    event, value = found
-    wanted = other[1] if other is not None else arguments.equals
+    event, held = found
+    wanted: Any = _readable(other[1]) if other is not None else arguments.equals  # Any: a value
     match arguments:
         case ValueAt(absent=bool() as absent):
-            fits = isinstance(value, Absent) == absent
+            fits = held.is_absent == absent
             wanted = "absent" if absent else "present"
         case ValueAt(length=int() as length):
-            fits = isinstance(value, str | list | dict) and len(value) == length
+            fits = held.length == length
             wanted = f"{length} entries"
         case ValueAt(contains=contains) if contains is not None:
-            fits = _contains(value, contains)
+            view.looked.count(held.size)
+            fits = _contains(held.value(), contains)
             wanted = contains
         case _:
-            fits = _code(value) == _code(wanted)
+            fits = held.code == (other[1].code if other is not None else compact(arguments.equals))
     finding = make_finding(
         code="is_it" if fits else "is_another",
         events=view.refs(event, *((other[0],) if other is not None else ())),
         pointer=arguments.at.pointer,
         subject=_name(arguments),
-        before=None if isinstance(wanted, Absent) else short(wanted),
-        after=None if isinstance(value, Absent) else short(value),
+        before=wanted if other is not None else short(wanted),
+        after=_readable(held),
     )
     return Outcome("holds" if fits else "violated", 1, (finding,))
 
 
-def _find(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value, or Absent
+def _readable(held: Looked) -> Any:  # Any: a value
+    """What is held, where it can be read in a finding."""
+    return None if held.is_absent or held.size > MAX_VALUE_BYTES else short(held.value())
+
+
+def _find(place: Place, view: View) -> tuple[Event, Looked] | None:
     """The event that shows the place, and what it holds; None where the place does not exist."""
     if place.state is not None:
         line = view.states.get(f"S{place.state}")
         seen = _looked_at(line, place.when) if line is not None else None
         if seen is None:
             return None
-        held = resolve(view.state(seen[1]), place.pointer)
-        return seen[0], held if isinstance(held, Absent) else from_state(held)
+        digest = seen[1]
+
+        def in_state() -> Any | Absent:  # Any: a value
+            held = resolve(view.state(digest), place.pointer)
+            return held if isinstance(held, Absent) else from_state(held)
+
+        return seen[0], view.looked.at((digest, place.pointer), in_state)
     told = _told(place, view)
-    return (told[0], resolve(told[1], place.pointer)) if told is not None else None
+    if told is None:
+        return None
+    event, document = told
+    # The end of one run shows its items, its input list and its session.
+    kept = (event.seq, place.result is not None, place.session is not None, place.pointer)
+    return event, view.looked.at(kept, lambda: resolve(document, place.pointer))
 
 
 def _told(place: Place, view: View) -> tuple[Event, Any] | None:  # Any: a value
     """The event that holds the document of a place that is not a state, and the document."""
     told: Sequence[tuple[Event, Any]]  # Any: values
     if place.observed is not None:
-        told = [(e, e.value) for e in view.of(ProbeObserved) if e.label == place.observed][-1:]
+        told = [(e, e.value) for e in view.observed.get(place.observed, [])[-1:]]
     elif place.model_input is not None:
         told = [(e, e.input) for e in view.of(ModelCalled)][place.model_input - 1 :][:1]
     elif place.session is not None:
@@ -182,12 +199,9 @@ def _contains(value: Any, part: Any) -> bool:  # Any: values
     if isinstance(value, str) and isinstance(part, str):
         return part in value
     if isinstance(value, list):
-        return any(_code(item) == _code(part) for item in value)
+        code = compact(part)
+        return any(compact(item) == code for item in value)
     return isinstance(value, dict) and isinstance(part, str) and part in value
-
-
-def _code(value: Any) -> bytes:  # Any: a value, or Absent
-    return b"absent" if isinstance(value, Absent) else encode(value)
 
 
 def _name(arguments: ValueAt) -> str:

@@ -10,8 +10,11 @@ from types import MappingProxyType
 
 from ..authored import AuthoredKind
 from ..trace.outcome import Kind
+from . import callbacks_awaited_1, stream_parity_2
 
-RULES: Mapping[tuple[str, int], Kind] = MappingProxyType({})
+RULES: Mapping[tuple[str, int], Kind] = MappingProxyType(
+    {(kind.NAME, kind.VERSION): kind for kind in (callbacks_awaited_1, stream_parity_2)}
+)
 """Old rules, by name and version."""
 
 AUTHORED: Mapping[tuple[str, int], AuthoredKind] = MappingProxyType({})

@@ -15,9 +15,11 @@ From: no report among those studied. It is the second evidence for every rule th
 Shown by: a fault seeded into 0.24.0, `tests/seeded/bodies-match-hooks.toml`.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ...errors import BundleError
 from ...models.events import BodyRaised, BodyReturned, BodyStarted
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
@@ -28,6 +30,9 @@ NAME = "bodies-match-hooks"
 VERSION = 1
 SCOPE: Scope = "each"
 NEEDS = frozenset({"bodies", "hooks", "runs"})
+
+_MAX_PARALLEL = 1_500
+"""Functions of one run in a trace of which some events have no order."""
 
 
 def evaluate(evidence: Evidence) -> Outcome:
@@ -51,12 +56,28 @@ def _bodies(run: Run, view: View) -> list[BodyStarted]:
     if not any(event.tool for event in began):
         return []
     over = {event.frame: event for event in run.events if isinstance(event, BodyReturned | BodyRaised)}
+    if not view.is_parallel:
+        return list(_outermost(began, over))
+    if len(began) > _MAX_PARALLEL:
+        raise BundleError("too_parallel", f"more than {_MAX_PARALLEL} functions of a run, side by side")
 
     def is_inside(event: BodyStarted, other: BodyStarted) -> bool:
         end = over.get(other.frame)
         return view.happens_before(other, event) and not (end and view.happens_before(end, event))
 
     return [event for event in began if event.tool and not any(is_inside(event, other) for other in began)]
+
+
+def _outermost(
+    began: list[BodyStarted], over: Mapping[str, BodyReturned | BodyRaised]
+) -> Iterator[BodyStarted]:
+    """Those behind tools that begin while none is going on, in a trace that has one order."""
+    until = 0.0
+    for event in began:
+        if event.tool and event.seq > until:
+            yield event
+        end = over.get(event.frame)
+        until = max(until, end.seq if end is not None else math.inf)
 
 
 def _unannounced(run: Run, view: View) -> Iterator[Finding]:

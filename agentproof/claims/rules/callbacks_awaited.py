@@ -1,42 +1,36 @@
 """A coroutine that the SDK is handed is awaited.
 
 Rule: (1) the instructions that a model is given, and the output of a function tool, are no coroutine; (2) no
-warning of Python's that a coroutine was never awaited names a line of the SDK as the place where it was
-dropped: what the script gave as an asynchronous callback did not run. Left out: warnings about lines of the
-script and of other packages.
+coroutine that was never awaited was dropped by code of the SDK: what the script gave as an asynchronous
+callback did not run. Python warns of it, and the recorder notes which code it interrupted; that code must be
+what the wheel's file holds. Left out: coroutines that the script or other packages dropped, those that the
+garbage collector came across, wherever it did, and whatever is written to stderr.
 
 Sites: model calls with instructions, function tools that ended, and such warnings.
 
-Not observed: none of these.
+Not observed: none of these, or a Python whose warnings cannot be noted.
 
 From: openai/openai-agents-python#3211, #3942.
 
 Shown by: `tests/scripts/unseen/handoff-callback-not-awaited` on 0.17.0.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...models.events import ModelCalled, ScriptWrote, ToolEnded
+from ...models.events import ModelCalled, ToolEnded, WarningRaised
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "callbacks-awaited"
-VERSION = 1
+VERSION = 2
 SCOPE: Scope = "each"
-NEEDS = frozenset({"hooks", "models"})
-
-_DROPPED = re.compile(
-    r"^<site-packages>/(?P<file>agents/[^\n]*?\.py):(?P<line>[0-9]+): RuntimeWarning: "
-    r"coroutine '(?P<name>[^'\n]*)' was never awaited$",
-    re.MULTILINE,
-)
+NEEDS = frozenset({"hooks", "models", "warnings"})
 
 
 def evaluate(evidence: Evidence) -> Outcome:
-    """Judge what models and tools gave and were given, and what the script of the one trace wrote."""
+    """Judge what models and tools gave and were given, and what Python warned of in the one trace."""
     view = evidence.view
     calls = [event for event in view.of(ModelCalled) if event.instructions is not None]
     ends = [event for event in view.of(ToolEnded) if event.output is not None]
@@ -67,15 +61,13 @@ def _is_coroutine(value: Any) -> bool:  # Any: a value
 
 
 def _dropped(view: View) -> Iterator[Finding]:
-    for event in view.of(ScriptWrote):
-        if event.stream != "stderr" or not isinstance(event.text, str):
-            continue
-        for match in _DROPPED.finditer(event.text):
+    for event in view.of(WarningRaised):
+        if event.raised_in == "sdk" and event.coroutine is not None:
             yield make_finding(
                 code="never_awaited",
                 events=view.refs(event),
-                subject=match["name"],
-                after=f"{match['file']}:{match['line']}",
+                subject=event.coroutine,
+                after=f"{event.file.removeprefix('<site-packages>/')}:{event.line}",
             )
 
 

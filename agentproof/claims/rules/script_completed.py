@@ -1,7 +1,9 @@
 """The script, as it was written, reached its end: no assertion of its own failed.
 
 Rule: an AssertionError that leaves the script with a frame in the reproduction's own files is a
-violation, unless it was raised inside of the SDK, by an assertion of the SDK's or of what it uses; where
+violation, unless it was raised inside of the SDK, by an assertion of the SDK's or of what it uses, or is
+about what the script takes for granted: a variable, a key, the Python, or something before its first use of
+the SDK (as the recorder reads the script's text). Where
 pytest ran the reproduction's tests, so is each test that failed by an assertion (or by `pytest.fail` or
 `pytest.raises`). A clean exit holds. Any other end (another exception, a signal, a limit, a failure exit
 code, an error in a test's set-up or tear-down) says nothing about the SDK by itself.
@@ -72,7 +74,7 @@ def is_clean(end: ScriptEnded) -> bool:
 
 
 def _is_own_assertion(end: ScriptEnded | TestEnded) -> bool:
-    if end.error is None or not end.frames or end.raised_in == "sdk":
+    if end.error is None or not end.frames or end.raised_in == "sdk" or end.premise is not None:
         return False
     return not _ASSERTIONS.isdisjoint((end.error.type, *end.error.bases))
 

@@ -1,11 +1,12 @@
 """A stream ends when its run does, and says how.
 
 Rule: when the task of a streamed run is over, its consumer gets the end: it is not left waiting until
-somebody cancels it or the script is over, and where the task failed the consumer raises.
+somebody cancels it, the script is over, or its time limit stops it; and where the task failed the consumer
+raises.
 
-Sites: streams that were consumed.
+Sites: streams that were consumed, but for those that the script's time limit stopped at work.
 
-Not observed: nobody consumed a stream.
+Not observed: there is no such stream.
 
 From: openai/openai-agents-python#2130.
 
@@ -29,8 +30,17 @@ NEEDS = frozenset({"runs", "streams"})
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge every consumed stream of the one trace."""
     view = evidence.view
-    begun = [event for event in view.of(StreamBegan) if event.of_run in view.runs]
+    begun = [event for event in view.of(StreamBegan) if event.of_run in view.runs and _is_told(event, view)]
     return outcome(sites=len(begun), because=_violations(begun, view))
+
+
+def _is_told(event: StreamBegan, view: View) -> bool:
+    run = view.runs[event.of_run]
+    return not _is_stopped(view) or run.ended is not None or _task_end(run) is not None
+
+
+def _is_stopped(view: View) -> bool:
+    return view.script_end is not None and view.script_end.outcome == "timed_out"
 
 
 def _violations(begun: list[StreamBegan], view: View) -> Iterator[Finding]:
@@ -43,7 +53,9 @@ def _violations(begun: list[StreamBegan], view: View) -> Iterator[Finding]:
             continue
         end = ends.get(run.label)
         if end is None:
-            if run.ended is not None and run.ended.outcome == "unfinished":
+            unfinished = run.ended is not None and run.ended.outcome == "unfinished"
+            # What the consumer does with an item of its own may hang too; a failure is told before any more.
+            if unfinished or (_is_stopped(view) and run.ended is None and over.outcome == "raised"):
                 yield make_finding(code="never_ended", events=view.refs(event, over), run=run.label)
         elif end.outcome == "cancelled" and end.task_done and view.happens_before(over, end):
             yield make_finding(code="left_waiting", events=view.refs(over, end), run=run.label)

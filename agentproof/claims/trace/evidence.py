@@ -12,12 +12,21 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from ...models.diff import Change, diff
-from ...models.events import Event, RecorderFailed, ScriptEnded, SessionUsed, StateRestored
+from ...models.events import (
+    Event,
+    ProbeChecked,
+    ProbeObserved,
+    RecorderFailed,
+    ScriptEnded,
+    SessionUsed,
+    StateRestored,
+)
 from ...models.manifest import EventRef
 from ...models.trace import Mode, Trace
 from ...models.wire import Sha256
 from ...sdk import sdk_of
 from .items import Key, items_of, key_of
+from .looked import Places
 from .order import Order
 from .runs import Run, runs_of
 from .sessions import Stores, added_by
@@ -59,6 +68,27 @@ class View:
 
     def event(self, seq: int) -> Event:
         return self.events[seq - 1]
+
+    @cached_property
+    def looked(self) -> Places:
+        """What claims looked at."""
+        return Places()
+
+    @cached_property
+    def observed(self) -> Mapping[str, list[ProbeObserved]]:
+        """What the script gave to `probe.observe`, by label."""
+        found: dict[str, list[ProbeObserved]] = {}
+        for event in self.of(ProbeObserved):
+            found.setdefault(event.label, []).append(event)
+        return found
+
+    @cached_property
+    def checked(self) -> Mapping[str, list[ProbeChecked]]:
+        """What the script gave to `probe.check`, by label."""
+        found: dict[str, list[ProbeChecked]] = {}
+        for event in self.of(ProbeChecked):
+            found.setdefault(event.label, []).append(event)
+        return found
 
     @cached_property
     def is_parallel(self) -> bool:

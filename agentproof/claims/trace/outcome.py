@@ -18,7 +18,7 @@ Scope = Literal["each", "both", "as-written"]
 MAX_FINDINGS = 24
 """Findings kept of one claim: enough to see a pattern, few enough to read."""
 
-_MAX_VALUE_BYTES = 4096
+MAX_VALUE_BYTES = 4096
 _MAX_TEXT_OF_VALUE = 1000
 
 
@@ -73,7 +73,7 @@ def make_finding(
 def _readable(value: Any) -> Any:  # Any: a value
     """The value, or the beginning of its JSON where that is too long to be read."""
     written = encode(value)
-    if len(written) <= _MAX_VALUE_BYTES:
+    if len(written) <= MAX_VALUE_BYTES:
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return f"{text[:_MAX_TEXT_OF_VALUE]}…"
@@ -81,7 +81,7 @@ def _readable(value: Any) -> Any:  # Any: a value
 
 def short(value: Any) -> Any:  # Any: a value
     """The value, or None where it is too long to be read in a finding."""
-    return value if len(encode(value)) <= _MAX_VALUE_BYTES else None
+    return value if len(encode(value)) <= MAX_VALUE_BYTES else None
 
 
 def sides(change: Change) -> dict[str, Any]:  # Any: keyword arguments of Finding

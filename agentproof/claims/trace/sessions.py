@@ -1,7 +1,7 @@
 """Sessions of a trace: which labels name one store, and what was put into each.
 
-Two session objects of one id over one database file are one store, however they spell its path; any
-other session is its own.
+Two session objects of one id over one table of one database file are one store, however they spell its path;
+any other session is its own.
 """
 
 import posixpath
@@ -68,7 +68,8 @@ class Stores:
         for event in used:
             name = event.session
             if event.database is not None and not _is_in_memory(event) and event.session_id is not None:
-                name = f"{_file(event.database)}#{event.session_id}"
+                table = "" if event.table is None else f"{event.table}#"
+                name = f"{_file(event.database)}#{table}{event.session_id}"
             self._names.setdefault(event.session, name)
             self.opaque = self.opaque or not _is_an_sdks_own(event.session_class)
             store = self.of(event.session)

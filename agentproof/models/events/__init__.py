@@ -16,6 +16,7 @@ from .runs import (
     ModelOffered,
     ResultObserved,
     RunEnded,
+    RunRefused,
     RunStarted,
     RunTaskEnded,
 )
@@ -30,6 +31,7 @@ from .script import (
     ScriptStarted,
     ScriptWrote,
     SdkImported,
+    WarningRaised,
 )
 from .sessions import SessionUsed
 from .states import (
@@ -79,6 +81,7 @@ AnyEvent = (
     | RecorderFailed
     | ResultObserved
     | RunEnded
+    | RunRefused
     | RunStarted
     | RunTaskEnded
     | ScriptEnded
@@ -103,6 +106,7 @@ AnyEvent = (
     | ToolReported
     | ToolStarted
     | TraceEnded
+    | WarningRaised
 )
 
 __all__ = [
@@ -136,6 +140,7 @@ __all__ = [
     "RecorderFailed",
     "ResultObserved",
     "RunEnded",
+    "RunRefused",
     "RunStarted",
     "RunTaskEnded",
     "ScriptEnded",
@@ -160,4 +165,5 @@ __all__ = [
     "ToolReported",
     "ToolStarted",
     "TraceEnded",
+    "WarningRaised",
 ]

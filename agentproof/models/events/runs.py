@@ -36,6 +36,16 @@ class RunStarted(Event):
     """The session's contents just before the run."""
 
 
+class RunRefused(Event):
+    """An entry point of the SDK raised before any run began."""
+
+    kind: Literal["run.refused"]
+    entry: Text
+    """Such as `Runner.run_sync`."""
+    agent: Text | None = None
+    error: Failure
+
+
 class Interruption(Wire):
     """A tool call that waits for a decision."""
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Count, Event, Failure, Label, ListOf, Text, Value, Wire
+from .base import ClassName, Count, Event, Failure, Label, ListOf, Text, Value, Wire
 
 
 class ScriptStarted(Event):
@@ -48,6 +48,11 @@ RaisedIn = Literal["own", "sdk", "other"]
 innermost one of the reproduction's own files; else `own` where that is the last frame, and `other` where
 something else stands below it (the standard library, an assertion helper)."""
 
+Premise = Literal["environment", "before_sdk"]
+"""What an error is about that says nothing of the SDK: `environment` where something that the script takes
+for granted is not there (a variable, a key, a file, a module), `before_sdk` where an assertion failed before
+the script called the SDK."""
+
 
 class ScriptEnded(Event):
     """How the reproduction ended."""
@@ -59,6 +64,24 @@ class ScriptEnded(Event):
     frames: ListOf[Frame] = ()
     """For `raised`: the frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
+    premise: Premise | None = None
+
+
+class WarningRaised(Event):
+    """Python warned, in the process where it did: of a coroutine that was dropped and never awaited.
+
+    Warnings of the garbage collector's are not told: where it comes across a coroutine is chance."""
+
+    kind: Literal["warning.raised"]
+    category: ClassName
+    file: Text
+    """The file of the code that was interrupted, as that code names it."""
+    line: Count
+    module: Text | None = None
+    raised_in: RaisedIn
+    """`sdk` where the file of the SDK's that this code names holds it; `own` where it is the script's."""
+    coroutine: Text | None = None
+    """The qualified name of the coroutine function."""
 
 
 class NetworkRefused(Event):
@@ -97,6 +120,7 @@ class ProcessEnded(Event):
     error: Failure | None = None
     frames: ListOf[Frame] = ()
     raised_in: RaisedIn | None = None
+    premise: Premise | None = None
 
 
 class RecorderFailed(Event):

@@ -17,6 +17,11 @@ class SessionUsed(Event):
     session_id: Text | None = None
     database: Text | None = None
     """The database file that the session names, if any."""
+    table: Text | None = None
+    """The table in which it keeps its items, where that is not the SDK's usual one."""
+    beyond: Literal["expiry", "branches", "connections", "processes"] | None = None
+    """What may change the store besides the operations that are told: a time to live, branches, connections
+    that the script opened to the same file, processes that it started."""
     limit: Count | None = None
     """The limit given with `get_items`, else that of the session's settings."""
     items: Value | None = None

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from .base import Event, Failure, ListOf, Text
-from .script import Frame, RaisedIn
+from .script import Frame, Premise, RaisedIn
 
 
 class TestStarted(Event):
@@ -32,3 +32,4 @@ class TestEnded(Event):
     frames: ListOf[Frame] = ()
     """The frames in the reproduction's own files, innermost last."""
     raised_in: RaisedIn | None = None
+    premise: Premise | None = None

@@ -2,12 +2,12 @@
 
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from agentproof._recorder import conduct
+from agentproof._recorder import baseline, conduct, genuine, surroundings
 from agentproof._recorder.plan import Plan
 
 SDK = """
@@ -33,7 +33,33 @@ def configure(client):
 
 def helper():
     return 1
+
+def scale(number=2, *, by=1):
+    return number * by
+
+def keep(function):
+    def call():
+        return function()
+    return call
+
+@keep
+def kept():
+    return 1
+
+class Special(Runner):
+    pass
+
+class Slotted:
+    __slots__ = ("held",)
 """
+
+
+_HELD = {
+    baseline: ("_functions", "_classes", "_spaces", "_watched", "_insides"),
+    genuine: ("_bytecode", "_codes", "_places", "_site", "_package", "_installed", "_sdk"),
+    surroundings: ("_found", "_codes", "_modules"),
+}
+"""What these modules keep of one process."""
 
 
 @pytest.fixture
@@ -49,6 +75,10 @@ def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     monkeypatch.setattr(conduct, "_modules", set())
     monkeypatch.setattr(conduct, "_during", set())
     monkeypatch.setattr(conduct, "_tests_run", set())
+    for holder, names in _HELD.items():
+        for name in names:
+            monkeypatch.setattr(holder, name, type(getattr(holder, name))())
+    genuine.hold(plan_of(tmp_path))
     conduct.before("tinysdk")
     return module
 
@@ -185,3 +215,126 @@ def test_a_test_that_was_not_run_did_nothing_to_the_sdk(
 
 def test_a_function_of_a_script_may_be_called_test(sdk: types.ModuleType, tmp_path: Path) -> None:
     assert len(told(tmp_path, TESTS)["private_writes"]) == 4
+
+
+def yes(self: object = None) -> bool:
+    return True
+
+
+def _exchange_code(sdk: types.ModuleType) -> None:
+    sdk.Runner._prepare.__code__ = yes.__code__
+
+
+def _exchange_default(sdk: types.ModuleType) -> None:
+    sdk.scale.__defaults__ = (3,)
+
+
+def _exchange_keyword(sdk: types.ModuleType) -> None:
+    sdk.scale.__kwdefaults__["by"] = 3
+
+
+def _exchange_closure(sdk: types.ModuleType) -> None:
+    sdk.kept.__closure__[0].cell_contents = yes
+
+
+def _exchange_wrapped_code(sdk: types.ModuleType) -> None:
+    sdk.kept.__closure__[0].cell_contents.__code__ = yes.__code__
+
+
+def _exchange_base(sdk: types.ModuleType) -> None:
+    sdk.Special.__bases__ = (type("Between", (sdk.Runner,), {"run": yes}),)
+
+
+def _put_in_descriptor(sdk: types.ModuleType) -> None:
+    sdk.Runner.limit = property(yes)
+
+
+def _exchange_slot(sdk: types.ModuleType) -> None:
+    sdk.Slotted.held = property(yes)
+
+
+def _exchange_by_builtin(sdk: types.ModuleType) -> None:
+    sdk.Runner.run = print
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (_exchange_code, "Runner._prepare"),
+        (_exchange_default, "scale"),
+        (_exchange_keyword, "scale"),
+        (_exchange_closure, "kept"),
+        (_exchange_wrapped_code, "kept"),
+        (_exchange_base, "Special.__bases__"),
+        (_put_in_descriptor, "Runner.limit"),
+        (_exchange_slot, "Slotted.held"),
+        (_exchange_by_builtin, "Runner.run"),
+    ],
+)
+def test_what_lies_behind_a_name_of_the_sdk_is_compared(
+    change: Callable[[types.ModuleType], None], name: str, sdk: types.ModuleType, tmp_path: Path
+) -> None:
+    change(sdk)
+    assert told(tmp_path)["changed"] == [f"tinysdk.{name}"]
+
+
+LATER = {
+    "another function under a name": "def helper():\n    return 2\n",
+    "a function that the file does not have": SDK + "def added():\n    return 1\n",
+    "another literal": SDK.replace("LIMIT = 10", "LIMIT = 3"),
+    "another body": SDK.replace("return self._prepare()", "return 7"),
+    "a name before a builtin": SDK + "isinstance = lambda *given: True\n",
+}
+
+
+@pytest.mark.parametrize("text", LATER.values(), ids=LATER)
+def test_a_module_is_compared_with_its_file_also_when_it_was_made_from_another_text(
+    text: str, sdk: types.ModuleType
+) -> None:
+    twin = types.ModuleType("tinysdk")
+    twin.__file__ = sdk.__file__
+    exec(compile(text, str(sdk.__file__), "exec"), twin.__dict__)  # noqa: S102  # what an import hook does
+    assert list(genuine.differences("tinysdk", twin))
+
+
+def test_a_module_that_its_file_makes_is_no_difference(sdk: types.ModuleType) -> None:
+    assert list(genuine.differences("tinysdk", sdk)) == []
+
+
+def test_code_is_the_same_whatever_it_adapted_to(sdk: types.ModuleType) -> None:
+    for _ in range(100):
+        sdk.Runner().run()
+    assert genuine.is_genuine(sdk.Runner.run.__code__)
+    assert not genuine.is_genuine(sdk.Runner.run.__code__.replace(co_consts=(None, 8)))
+
+
+def test_a_glance_tells_what_is_put_back_later(sdk: types.ModuleType) -> None:
+    baseline.watch("tinysdk")
+    assert not baseline.glance()
+    kept = sdk.Runner.run
+    sdk.Runner.run = yes
+    assert baseline.glance()
+    sdk.Runner.run = kept
+    sdk.__dict__["_client"] = object()  # the SDK's own setting
+    baseline.glance()
+    assert not baseline.glance()
+
+
+WRITES = [
+    'vars(runner)["_cache"] = 1',
+    'runner.__dict__["_cache"] = 1',
+    'object.__setattr__(runner, "_cache", 1)',
+    "runner.__dict__.update(_cache=1)",
+    'vars(runner).update({"_cache": 1})',
+    'operator.setitem(vars(runner), "_cache", 1)',
+    'del vars(runner)["_cache"]',
+]
+
+
+@pytest.mark.parametrize("line", WRITES)
+def test_a_private_name_is_written_by_whatever_way(line: str, sdk: types.ModuleType, tmp_path: Path) -> None:
+    assert told(tmp_path, line)["private_writes"] == [{"name": "_cache", "file": "script.py", "line": 1}]
+
+
+def test_a_dictionary_of_the_scripts_own_is_no_write(sdk: types.ModuleType, tmp_path: Path) -> None:
+    assert told(tmp_path, 'mine["_cache"] = 1\nmine.update(_cache=1)')["private_writes"] == []

@@ -8,7 +8,21 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
 from ...events import journal, watching
-from . import facts, guardrails, hooks, models, runs, sessions, states, streams, tool_bodies, tracing, watch
+from . import (
+    facts,
+    guardrails,
+    hooks,
+    models,
+    runs,
+    sessions,
+    states,
+    streams,
+    tool_bodies,
+    tracing,
+    unwatched,
+    watch,
+    writes,
+)
 
 _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("hooks",), hooks.install),
@@ -19,6 +33,7 @@ _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("spans", "mcp"), tracing.install),
     (("streams",), streams.install),
     (("runs",), runs.install),
+    (("unwatched",), unwatched.install),
 )
 """What hooks which parts of the SDK; it gives what this release does not have of the first of them."""
 
@@ -39,6 +54,8 @@ def install(mode: str) -> List[Tuple[str, ...]]:
             for name in names:
                 journal().failed(name, error)
                 gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    with watching("conduct"):
+        writes.install()
     bodies.on_return = watch.body_returned
     bodies.tool_of = tool_bodies.tool_of
     return gaps
@@ -49,12 +66,14 @@ def known_hooks() -> Dict[str, Any]:
     return dict(hooks.known)
 
 
-def gaps() -> List[Tuple[str, str]]:
-    """What could not be told of this script, as (what, why)."""
-    return hooks.gaps
+def gaps() -> List[Tuple[str, ...]]:
+    """What could not be told of this script, as (what, why) or (what, why, code)."""
+    return [*hooks.gaps, *watch.gaps, *unwatched.gaps()]
 
 
 def finish() -> None:
     """Look at what is left when the script is over."""
+    with watching("conduct"):
+        writes.finish()
     runs.finish()
     watch.boundary("exit")

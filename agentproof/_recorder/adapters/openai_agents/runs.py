@@ -14,8 +14,8 @@ import sys
 import weakref
 from typing import Any, Dict, List, Optional
 
-from ... import reachability
-from ...events import During, guarded, journal, watching
+from ... import reachability, snapshots
+from ...events import During, guarded, journal, pause, watching
 from ...events import run as current_run
 from ...patching import hide, is_own, patch
 from ...values import optional_text, text, type_name
@@ -72,6 +72,9 @@ def stream_of(result: Any) -> Optional[Run]:
 @guarded("runs")
 def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool, routed: bool) -> Run:
     outer = current_run.get()
+    begun = _begun.get()
+    if begun is not None:
+        begun.append(True)
     found = Run(journal().new_label("R"), outer)
     context = options.get("context")
     with watching("hooks"):
@@ -87,14 +90,14 @@ def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool,
     }
     if isinstance(options.get("max_turns"), int):
         fields["max_turns"] = options["max_turns"]
-    questions: Dict[str, Any] = {}
+    questions: Dict[str, watch.Question] = {}
     if options.get("session") is not None:
         found.session = options["session"]
         sessions.see(found.session)
         fields["session"] = watch.name_of("D", found.session)
         questions["session_before"] = sessions.contents_of(found.session)
     others = _resumed(found, given, fields) if watch.is_state(given) else None
-    answers = _boundary("run_start", questions, others, found)
+    answers = watch.boundary("run_start", questions, others)
     if watch.is_state(given):
         snapshot = answers.get("state") if others else watch.last_of(given)
         fields["snapshot"] = None if snapshot is None else {"$state": snapshot}
@@ -103,7 +106,8 @@ def _started(agent: Any, given: Any, options: Dict[str, Any], *, streamed: bool,
     else:
         fields["input"] = facts.plain_item(given)
         fields["usage"] = facts.usage(getattr(context, "usage", None))
-    fields["session_before"] = answers.get("session_before")
+    for name in ("session_before", "unanswered"):
+        fields[name] = answers.get(name)
     journal().emit("run.started", fields, of_run=found.label)
     return found
 
@@ -116,13 +120,6 @@ def _resumed(found: Run, state: Any, fields: Dict[str, Any]) -> Optional[Dict[st
     fields["state"] = watch.name_of("S", state)
     fields["usage"] = facts.usage(getattr(getattr(state, "_context", None), "usage", None))
     return None if watch.is_watched(state) else {"state": state}
-
-
-def _boundary(
-    moment: str, questions: Dict[str, Any], others: Optional[Dict[str, Any]], found: Run
-) -> Dict[str, Any]:
-    may_write = found.session is not None and sessions.is_file(found.session)
-    return watch.boundary(moment, questions, others, may_write=may_write)
 
 
 def _settings(agent: Any, options: Dict[str, Any]) -> Dict[str, Any]:
@@ -163,17 +160,19 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
     if task is not None:
         journal().lanes.follow(task)
     fields: Dict[str, Any] = {"outcome": outcome}
-    questions: Dict[str, Any] = {}
+    questions: Dict[str, watch.Question] = {}
     if result is not None and found.visible:
-        questions["input_list"] = lambda: facts.plain_item(result.to_input_list())
-        if watch.state_class is not None:
-            questions["snapshot"] = lambda: states.made_of(result)
+        questions["input_list"] = watch.Question(
+            lambda: facts.plain_item(result.to_input_list()), here=lambda: _input_list(result)
+        )
+        if watch.state_class is not None and getattr(result, "interruptions", None):
+            questions["snapshot"] = watch.Question(lambda: states.made_of(result))
     if found.session is not None:
         fields["session"] = watch.name_of("D", found.session)
         questions["session_after"] = sessions.contents_of(found.session)
     state = found.state() if found.state is not None else None
     others = {"input_state": state} if state is not None and not watch.is_watched(state) else None
-    answers = _boundary("run_end", questions, others, found)
+    answers = watch.boundary("run_end", questions, others)
     found.session = None
     if state is not None:
         watch.end_run(state)
@@ -182,7 +181,7 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
     for name in ("snapshot", "input_state"):
         if answers.get(name) is not None:
             fields[name] = {"$state": answers[name]}
-    for name in ("input_list", "session_after"):
+    for name in ("input_list", "session_after", "unanswered"):
         fields[name] = answers.get(name)
     if error is not None:
         fields["error"] = facts.error(error)
@@ -191,6 +190,14 @@ def ended(found: Optional[Run], result: Any, error: Optional[BaseException], out
     journal().emit("run.ended", fields, of_run=found.label)
     if result is not None and outcome == "returned" and found.outer is None:
         watch.result(result, found.label)
+
+
+def _input_list(result: Any) -> Any:
+    """What `to_input_list()` says: it only reads, as long as it is the SDK's own."""
+    if not facts.is_sdk(type(result).__module__):
+        raise snapshots.UnavailableError("the result is of a class of the script's own")
+    with pause(), snapshots.quiet_logging("openai.agents"), snapshots.put_back(result):
+        return facts.plain_item(result.to_input_list())
 
 
 def _result(result: Any) -> Dict[str, Any]:
@@ -319,6 +326,58 @@ def _task_ended(found: Run, task: Any) -> None:
     journal().emit("run.task_ended", fields, lane=journal().lanes.of_task(task), of_run=found.label)
 
 
+_begun: "contextvars.ContextVar[Optional[List[bool]]]" = contextvars.ContextVar(
+    "agentproof_begun", default=None
+)
+"""A list that is filled once a run begins inside of the entry point that was called."""
+
+
+def _entry(name: str, *, is_routed: bool) -> Any:
+    """`Runner.run` and its like: one that raises before any run began leaves no other trace."""
+
+    def make(original: Any) -> Any:
+        return _outside(watched(original)) if is_routed else watched(original)
+
+    def watched(original: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+
+            async def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
+                begun: List[bool] = []
+                try:
+                    with During(_begun, begun):
+                        return await original(cls, *args, **kwargs)
+                except BaseException as raised:
+                    _refused(name, begun, args, kwargs, raised)
+                    hide(raised)
+                    raise
+
+            return run
+
+        def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            begun: List[bool] = []
+            try:
+                with During(_begun, begun):
+                    return original(cls, *args, **kwargs)
+            except BaseException as raised:
+                _refused(name, begun, args, kwargs, raised)
+                hide(raised)
+                raise
+
+        return call
+
+    return make
+
+
+@guarded("runs")
+def _refused(name: str, begun: List[bool], args: Any, kwargs: Any, error: BaseException) -> None:
+    # A cancelled call that never came to its run is a matter of time, and so is a Ctrl-C.
+    if begun or not isinstance(error, Exception):
+        return
+    agent = args[0] if args else kwargs.get("starting_agent")
+    fields = {"entry": "Runner." + name, "agent": optional_text(getattr(agent, "name", None))}
+    journal().emit("run.refused", {**fields, "error": facts.error(error)})
+
+
 def _outside(original: Any) -> Any:
     """`Runner.run` and `run_sync` in the `streamed` mode: remember whether the SDK itself called."""
     if inspect.iscoroutinefunction(original):
@@ -368,7 +427,6 @@ def install() -> List[str]:
         return ["this release has no AgentRunner"]
     patch(runner, "run", _run)
     patch(runner, "run_streamed", _run_streamed)
-    if routing:
-        for name in ("run", "run_sync"):
-            patch(module.Runner, name, _outside)
+    for name in ("run", "run_sync", "run_streamed"):
+        patch(module.Runner, name, _entry(name, is_routed=routing and name != "run_streamed"))
     return []

@@ -3,19 +3,25 @@
 1. The SDK's session classes are patched with every subclass, and so is the class of any session that
    is passed to a run: a session may be any object with the four methods.
 2. Only the outermost call is told: wrappers and base classes call one another.
-3. The contents are read in a forked child, through the session's own `get_items`.
+3. What may change a store besides these operations is told with them (`_beyond`).
+4. The contents are read in a forked child, through the session's own `get_items`; those of the SDK's own
+   SQLite session in this process, which is faster and disturbs nothing.
 """
 
+import contextlib
 import contextvars
 import inspect
+import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+import urllib.parse
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
+from ... import answering, audit, snapshots
 from ...events import During, guarded, journal, paused
-from ...patching import hide, patch, patch_tree
+from ...patching import hide, original_of, patch, patch_tree
 from ...values import optional_text, text, type_name
-from . import facts, tools, watch
+from . import facts, watch
 
 _inside: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
     "agentproof_in_session", default=()
@@ -77,7 +83,53 @@ def _who(session: Any) -> Dict[str, Any]:
         "session_class": type_name(session),
         "session_id": optional_text(held.get("session_id")),
         "database": _database(label["$label"], held.get("db_path")),
+        "table": _table(held),
+        "beyond": _beyond(session, held, label["$label"]),
     }
+
+
+def _table(held: Dict[str, Any]) -> Optional[str]:
+    """The table of a SQLite session, where it is not the usual one."""
+    found = optional_text(held.get("messages_table"))
+    return None if found == "agent_messages" else found
+
+
+_LONG = 300
+"""Seconds that no recorded script takes as a rule: an `EncryptedSession` has always a time to live."""
+
+
+def _beyond(session: Any, held: Dict[str, Any], label: str) -> Optional[str]:
+    """What may change the session's items besides the operations that are told, if anything may."""
+    for one in _layers(session):
+        kept = getattr(one, "__dict__", None) or {}
+        lives = kept.get("_ttl", kept.get("ttl"))
+        if isinstance(lives, (int, float)) and ("_ttl" in kept or lives <= _LONG):
+            return "expiry"
+        if any(base.__name__ == "AdvancedSQLiteSession" for base in type(one).__mro__):
+            with contextlib.suppress(Exception):  # a property of the SDK's
+                if one._current_branch_id != "main":
+                    return "branches"
+    path = _databases.get(label)
+    if path and path != ":memory:":
+        _opened_by.setdefault(path, set()).add(label)
+        if path in audit.seen.databases or audit.seen.driven.get(path, 0) > len(_opened_by[path]):
+            return "connections"
+        if audit.seen.started is not None:
+            return "processes"
+    return None
+
+
+_opened_by: Dict[str, Set[str]] = {}
+"""By database file: the sessions over it."""
+
+
+def _layers(session: Any) -> Iterator[Any]:
+    """A session of the SDK's and those that it stands before."""
+    for _ in range(4):
+        if session is None or not facts.is_sdk(type(session).__module__):
+            return
+        yield session
+        session = (getattr(session, "__dict__", None) or {}).get("underlying_session")
 
 
 _databases: Dict[str, Optional[str]] = {}
@@ -116,9 +168,24 @@ def see(session: Any) -> None:
                 patch(cls, name, _operation(name))
 
 
-def contents_of(session: Any) -> Any:
-    """A question for a forked child: what the session holds."""
-    return lambda: facts.plain_item(tools.complete(lambda: _all_items(session)))
+_DRIVEN = frozenset({"AsyncSQLiteSession", "SQLAlchemySession", "MongoDBSession", "DaprSession"})
+"""Sessions of the SDK that answer through a thread or a connection of their own, which no child has."""
+
+
+def _is_driven(session: Any) -> bool:
+    """True for one of these, and for a session that stands before one."""
+    return any(type(each).__name__ in _DRIVEN for each in _layers(session))
+
+
+def contents_of(session: Any) -> watch.Question:
+    """What the session holds, as its own `get_items` would give it."""
+    return watch.Question(
+        lambda: facts.plain_item(answering.complete(lambda: _all_items(session))),
+        here=lambda: _rows(session),
+        about=session,
+        may_write=_is_file(session),
+        is_driven=_is_driven(session),
+    )
 
 
 def _all_items(session: Any) -> Any:
@@ -126,9 +193,54 @@ def _all_items(session: Any) -> Any:
     return session.get_items()
 
 
-def is_file(session: Any) -> bool:
+def _is_file(session: Any) -> bool:
     """True for a session of the SDK's over a database file, whose reader writes beside it."""
     return facts.is_sdk(type(session).__module__) and _who(session)["database"] not in (None, ":memory:")
+
+
+def _rows(session: Any) -> Any:
+    """The same for the SDK's own SQLite session, read as it reads itself, in this process.
+
+    Raises:
+        UnavailableError: it is another one, it is in use, or its rows cannot be read so.
+    """
+    held = getattr(session, "__dict__", None) or {}
+    reader = original_of(getattr(type(session), "get_items", None))
+    is_own = getattr(reader, "__qualname__", "") == "SQLiteSession.get_items" and "get_items" not in held
+    limit = getattr(held.get("session_settings"), "limit", None)
+    if not is_own or not facts.is_sdk(reader.__module__) or limit is not None or held.get("_closed"):
+        raise snapshots.UnavailableError("it is read through its own get_items")
+    try:
+        with audit.Unwatched():
+            rows = _selected(held)
+    except (OSError, KeyError, sys.modules["sqlite3"].Error) as error:
+        raise snapshots.UnavailableError("{}: {}".format(type(error).__name__, error)) from error
+    return [facts.plain_item(item) for item in _decoded(rows)]
+
+
+def _selected(held: Dict[str, Any]) -> Any:
+    sqlite3: Any = sys.modules["sqlite3"]  # the SDK has imported it
+    table = held["messages_table"]  # as the session itself puts it into its own queries
+    query = "SELECT message_data FROM {} WHERE session_id = ? ORDER BY id".format(table)  # noqa: S608
+    if held["_is_memory_db"]:
+        if not held["_lock"].acquire(blocking=False):
+            raise snapshots.UnavailableError("another thread uses it")
+        try:
+            return sqlite3.Cursor(held["_shared_connection"]).execute(query, (held["session_id"],)).fetchall()
+        finally:
+            held["_lock"].release()
+    path = os.path.realpath(os.fspath(held["db_path"]))
+    # A log beside the file belongs to somebody who has it open. Without one a reader would make it.
+    mode = "mode=ro" if os.path.exists(path + "-wal") else "immutable=1"
+    uri = "file:{}?{}".format(urllib.parse.quote(path), mode)
+    with contextlib.closing(sqlite3.connect(uri, timeout=0.01, uri=True)) as connection:
+        return connection.execute(query, (held["session_id"],)).fetchall()
+
+
+def _decoded(rows: Iterable[Any]) -> Iterator[Any]:
+    for (text_of_row,) in rows:
+        with contextlib.suppress(ValueError, TypeError):
+            yield json.loads(text_of_row)
 
 
 def install() -> List[str]:

@@ -5,7 +5,6 @@ calls run strictly in order, so the id is that of the model's next call of the f
 run, of the state's. Standard library only.
 """
 
-import asyncio
 import dis
 import functools
 import inspect
@@ -152,21 +151,6 @@ def only_reads(function: Any) -> bool:
         return False
     names = {step.opname for step in dis.get_instructions(code)}
     return all(name.startswith(_READING + _MOVING) and name != "LOAD_BUILD_CLASS" for name in names)
-
-
-def complete(callback: Any) -> Any:
-    """What a callback gives, awaited where it must be: in a child, on a loop of its own."""
-    asyncio._set_running_loop(None)
-    answer = callback()
-    return asyncio.run(_wait(answer)) if inspect.isawaitable(answer) else answer
-
-
-async def _wait(answer: Any) -> Any:
-    return await asyncio.wait_for(_as_coroutine(answer), 5)
-
-
-async def _as_coroutine(answer: Any) -> Any:
-    return await answer
 
 
 class Calls:

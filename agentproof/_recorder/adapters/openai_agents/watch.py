@@ -2,26 +2,57 @@
 
 1. They are watched weakly, by identity: a RunState has no hash, and the SDK keys caches of its own by
    weak references.
-2. One forked child gives the JSON of every live state and answers whatever else is asked at that
-   boundary. Where none can be forked a state's JSON is asked for in this process, and the attributes
-   that `to_json` sets are put back; other questions go without an answer.
-3. A result is only read, so it is read in this process.
-4. An event is written only for what is not as it was when last looked at. While a run is going on
+2. What reads and runs no code but the SDK's is asked in this process, and the attributes that it sets are
+   put back: the JSON of a state whose context is plain, the input list of a result. A forked child is asked
+   for the rest. Where none can be forked, states are asked here all the same; a question goes without an
+   answer, and the event that was to hold it says so (`unanswered`): whether a child can be forked may be
+   a matter of time.
+3. A session that would have had to wait is not asked again.
+4. A result is only read, so it is read in this process.
+5. An event is written only for what is not as it was when last looked at. While a run is going on
    that was resumed from a state, that state changes through its own run.
 """
 
 import functools
 import json
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ... import reachability, snapshots
 from ...events import journal, pause, watching
 from ...events import run as current_run
-from ...values import freeze_state
+from ...values import freeze_state, type_name
 from . import facts
 
-Question = Callable[[], Any]
+
+class Question:
+    """What is to be known of an object."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Any],
+        *,
+        here: Optional[Callable[[], Any]] = None,
+        about: Any = None,
+        may_write: bool = False,
+        is_driven: bool = False,
+    ) -> None:
+        self.ask = ask
+        """For a child."""
+        self.here = here
+        """For this process: it only reads, and raises `UnavailableError` where it cannot be told so."""
+        self.about = about
+        """Something that may make whoever asks wait; then it is asked alone, and never again."""
+        self.may_write = may_write
+        self.is_driven = is_driven
+        """True where it is known beforehand that no child can answer."""
+
+
+gaps: List[Tuple[str, str]] = []
+"""(what, why) of what was not asked."""
+
+_stalling: Set[str] = set()
+"""The labels of what would have made its reader wait."""
 
 _labels: Dict[int, Tuple["weakref.ref[Any]", Dict[str, str]]] = {}
 _states: Dict[str, "weakref.ref[Any]"] = {}
@@ -34,6 +65,9 @@ _last: Dict[str, Any] = {}
 _seen: Dict[str, Any] = {}
 """The same, `body` included: what is seen there must not hide a change from the moments that the
 evidence projection reads."""
+
+on_result: List[Callable[[], None]] = []
+"""Called when a result has begun to be watched."""
 
 state_class: Any = None
 to_json: Any = None
@@ -79,6 +113,8 @@ def result(found: Any, of_run: Dict[str, str]) -> None:
     name = name_of("Q", found)["$label"]
     _results[name] = (weakref.ref(found), of_run)
     _last[name] = _seen[name] = facts.result(found)
+    for each in on_result:
+        each()
 
 
 def last_of(found: Any) -> Any:
@@ -112,39 +148,121 @@ def json_of(found: Any) -> Any:
 
 
 def look(
-    questions: Optional[Dict[str, Question]] = None,
-    others: Optional[Dict[str, Any]] = None,
-    *,
-    may_write: bool = False,
+    questions: Optional[Dict[str, Question]] = None, others: Optional[Dict[str, Any]] = None
 ) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """The JSON of every watched state by label, and of `others`; and the answers to `questions`."""
+    """The JSON of every watched state by label, and of `others`; and the answers to `questions`.
+
+    The answers hold an `unanswered` list of names where a question went without an answer.
+    """
     live = {name: found for name, found in ((n, ref()) for n, ref in _states.items()) if found is not None}
     live.update(others or {})
     questions = questions or {}
     if not live and not questions:
         return {}, {}
+    with snapshots.budget:
+        return _states_of(live), _answers(questions)
 
-    def child() -> Any:
-        documents = {name: _try(functools.partial(json_of, found)) for name, found in live.items()}
-        return {"states": documents, "answers": {name: _try(each) for name, each in questions.items()}}
 
-    try:
-        told = snapshots.ask(child, may_write=may_write)
-    except snapshots.UnavailableError:
-        documents = {name: _try(functools.partial(_here, found)) for name, found in live.items()}
-        told = {"states": documents, "answers": {}}
-    for answer in told["states"].values():
+def _states_of(live: Dict[str, Any]) -> Dict[str, Any]:
+    told = {name: _try(functools.partial(_here, found)) for name, found in live.items() if _is_plain(found)}
+    foreign = {name: found for name, found in live.items() if name not in told}
+    if foreign:
+        try:
+            told.update(
+                snapshots.ask(
+                    lambda: {name: _try(functools.partial(json_of, each)) for name, each in foreign.items()}
+                )
+            )
+        except snapshots.UnavailableError:
+            told.update({name: _try(functools.partial(_here, each)) for name, each in foreign.items()})
+    for answer in told.values():
         if "fault" in answer:
             journal().failed("states", RuntimeError(answer["fault"]))
-    return (
-        {name: answer["value"] for name, answer in told["states"].items() if "value" in answer},
-        {name: answer["value"] for name, answer in told["answers"].items() if "value" in answer},
-    )
+    return {name: told[name]["value"] for name in live if "value" in told[name]}
 
 
-def _try(question: Question) -> Dict[str, Any]:
+_PLAIN = (type(None), bool, int, float, str, list, tuple, dict)
+
+
+def _is_plain(found: Any) -> bool:
+    """True for a state whose JSON is made by the SDK's code alone, whatever its context."""
+    context = getattr(getattr(found, "_context", None), "context", None)
+    return type(context) in _PLAIN and type(found) is state_class
+
+
+def _answers(questions: Dict[str, Question]) -> Dict[str, Any]:
+    answers: Dict[str, Any] = {}
+    unanswered: List[str] = []
+    waiting: List[Dict[str, Question]] = []
+    together: Dict[str, Question] = {}
+    for name, question in questions.items():
+        if question.here is not None:
+            try:
+                found = _try(question.here)
+            except snapshots.UnavailableError:
+                pass
+            else:
+                if "value" in found:
+                    answers[name] = found["value"]
+                continue
+        if question.about is not None:
+            waiting.append({name: question})
+        else:
+            together[name] = question
+    for each in (*waiting, *([together] if together else [])):
+        try:
+            told = _asked(each)
+        except snapshots.UnavailableError as error:
+            unanswered += each
+            _note(each, error)
+            continue
+        answers.update({name: found["value"] for name, found in told.items() if "value" in found})
+    if unanswered:
+        answers["unanswered"] = sorted(unanswered)
+    return answers
+
+
+def _asked(questions: Dict[str, Question]) -> Any:
+    for each in questions.values():
+        if _label(each) in _stalling:
+            raise snapshots.UnavailableError("it was not asked again")
+    if any(each.is_driven for each in questions.values()):
+        _stalling.update(_label(each) for each in questions.values())
+        raise snapshots.StalledError("it answers through a thread or a connection of its own")
+    if not snapshots.budget.is_left():
+        raise snapshots.UnavailableError("looking has cost its share of the script's time")
+    may_write = any(each.may_write for each in questions.values())
+    try:
+        return snapshots.ask(
+            lambda: {name: _try(each.ask) for name, each in questions.items()}, may_write=may_write
+        )
+    except snapshots.StalledError:
+        for each in questions.values():
+            if each.about is not None:
+                _stalling.add(_label(each))
+        raise
+
+
+def _note(questions: Dict[str, Question], error: Exception) -> None:
+    for name, question in questions.items():
+        if _label(question) in _stalling and not isinstance(error, snapshots.StalledError):
+            continue  # it was told when it happened
+        held = question.about
+        what = name if held is None else "{} contents".format(type_name(held).rpartition(":")[2])
+        gap = (what, "{}; what is left out is absent".format(error))
+        if gap not in gaps:
+            gaps.append(gap)
+
+
+def _label(question: Question) -> str:
+    return "" if question.about is None else name_of("D", question.about)["$label"]
+
+
+def _try(question: Callable[[], Any]) -> Dict[str, Any]:
     try:
         return {"value": question()}
+    except snapshots.UnavailableError:
+        raise
     except Exception as error:
         return {"fault": "{}: {}".format(type(error).__name__, str(error)[:200])}
 
@@ -158,17 +276,16 @@ def boundary(
     moment: str,
     questions: Optional[Dict[str, Question]] = None,
     others: Optional[Dict[str, Any]] = None,
-    *,
-    may_write: bool = False,
 ) -> Dict[str, Any]:
     """Look at everything; write what changed; give the JSON of `others` and the answers to `questions`."""
     if journal().is_silent:
         return {}
-    documents, answers = look(questions, others, may_write=may_write)
+    documents, answers = look(questions, others)
     for name in others or ():
         if name in documents:
             answers[name] = documents.pop(name)
-    changed(documents, moment, results=True)
+    with snapshots.budget:
+        changed(documents, moment, results=True)
     return answers
 
 
