@@ -155,6 +155,23 @@ def read_explanation(path: Path) -> Explanation:
         ) from error
 
 
+def explanation_of(path: Path, bundle_id: str | None) -> Explanation:
+    """The same, of this bundle.
+
+    Raises:
+        UsageError: it is no such file, or about another bundle.
+    """
+    from ..errors import UsageError
+
+    told = read_explanation(path)
+    if told.bundle_id != bundle_id:
+        raise UsageError(
+            f"{path} explains another bundle (sha256:{told.bundle_id[:8]}…)",
+            hint="agentproof explain BUNDLE --output FILE",
+        )
+    return told
+
+
 def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
     """Tell what is wrong; whether nothing is and nothing was left out."""
     from ..bundle.digests import sha256

@@ -152,6 +152,15 @@ def render_cause(told: Explanation) -> Iterator[str]:
         yield f"- {prose(note)}"
 
 
+def places(told: Explanation) -> dict[tuple[str, int], str]:
+    """Of each event, by mode and number: the script's line that led to it, and the innermost of the SDK."""
+    found = {}
+    for event in told.events:
+        sdk = f"{short_file(event.sdk.file)}:{event.sdk.line}" if event.sdk is not None else None
+        found[event.mode, event.seq] = " \N{RIGHTWARDS ARROW} ".join(filter(None, (event.script, sdk)))
+    return {key: text for key, text in found.items() if text}
+
+
 def _linked(told: Explanation, each: Statement) -> str:
     name = code(f"{short_file(each.file)}:{each.line}")
     url = told.link(each)
