@@ -41,7 +41,7 @@ from ..sdk import KNOWN
 from . import neighbours, objects
 from .changes import changed_functions, difference
 from .located import Line, Located, LocatedRun, prepared
-from .ranking import Ran, by_rarity, functions_that_ran, fused, signals
+from .ranking import Ran, by_rarity, functions_that_ran, fused, rarest_difference, signals
 from .source import MAX_SOURCE_BYTES, Source, read_source
 
 MOST_CAUSES: Final = 5
@@ -236,7 +236,8 @@ def _two_releases(  # noqa: PLR0917  (one step of `explain`, which hands on what
     ran_new = frozenset().union(*(theirs.modes[mode].lines for mode in modes if mode in theirs.modes))
     changed = changed_functions(seen.source, source, ran_old, ran_new)
     found = {each.function.key: each for each in changed if each.ran}
-    order = _shared_first(base, [each for each in by_rarity(ran) if each.function.key in found])
+    rare = rarest_difference({key: each.old for key, each in found.items()}, _healthy(seen.healthy, modes))
+    order = _shared_first(base, by_rarity([each for each in ran if each.function.key in found], rare))
     functions = []
     for each in order[:MOST_CAUSES]:
         one = found[each.function.key]

@@ -73,7 +73,14 @@ def select(
                 continue
             outermost = min(each["depth"] for each in named)
             pairs = [each for each in named if each["depth"] == outermost]
-            pairs.sort(key=lambda each: (located.names.get(each["other"]) != finding.subject, each["other"]))
+            pairs.sort(
+                key=lambda each: (
+                    each["other"] == each["holder"],
+                    located.names.get(each["other"]) != finding.subject,
+                    each["other"],
+                    each["other_path"],
+                )
+            )
             key = (claim.kind, tuple(pairs[0]["path"]))
             found.setdefault(key, Selected(claim.kind, mode, finding, pairs))
     return list(found.values())[:_MOST], sorted(set(missing))[:_MOST]
@@ -133,6 +140,7 @@ def told(selected: Selected, first: Located, second: Located, source: Source) ->
         paths=tuple(paths[:6]),
         made=next(_statements(birth, second, source), None),
         held=tuple(_statements(last, second, source))[:3],
+        outside=any(not each["stack"] for each in writes),
         written=tuple(_distinct(writes, second, source))[-_MOST_WRITES:],
     )
 

@@ -1,7 +1,8 @@
 """In which order functions are named. Pure.
 
-1. Two releases: the function with the line that the fewest healthy scenarios run; then the most lines that
-   none of them runs; then the one that was entered last before what went wrong.
+1. Two releases: the function of whose lines that differ (or stand around an addition) one is run by the
+   fewest healthy scenarios; then the one with any such line; then the most lines that none of them runs; then
+   the one that was entered last before what went wrong.
 2. One release: several orders are fused by reciprocal rank: rarest line, recency, the SDK's stack at the
    rule's events, the rule's words in the function's text, lines that no scenario runs. The stack does not
    count for rules where it misled (`_STACK_MISLEADS`).
@@ -79,9 +80,22 @@ def functions_that_ran(
     ]
 
 
-def by_rarity(ran: Iterable[Ran]) -> list[Ran]:
-    """The order of rule 1."""
-    return sorted(ran, key=lambda each: (each.rarest, -each.unseen, each.ago))
+def by_rarity(ran: Iterable[Ran], differing: Mapping[tuple[str, str], int] | None = None) -> list[Ran]:
+    """The order of rule 1; `differing` is how many scenarios run the rarest of a function's lines that differ."""
+    known = differing or {}
+
+    def key(each: Ran) -> tuple[int, int, int, int]:
+        return known.get(each.function.key, _NEVER), each.rarest, -each.unseen, each.ago
+
+    return sorted(ran, key=key)
+
+
+def rarest_difference(
+    differing: Mapping[tuple[str, str], Iterable[int]], neighbours: Sequence[Collection[Line]]
+) -> dict[tuple[str, str], int]:
+    """How many scenarios run the rarest of the lines, by the file and name of their function."""
+    counts = Counter(line for each in neighbours for line in each)
+    return {key: min(counts[key[0], line] for line in lines) for key, lines in differing.items() if lines}
 
 
 def fused(ran: Sequence[Ran], rules: Collection[str]) -> list[Ran]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--where",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="What `agentproof explain --output FILE` wrote: tell the place of each step in the script and the SDK.",
+    help="What `agentproof explain --output FILE` wrote: tell the place of each step, too.",
 )
 def show(
     bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, everything: bool, where: Path | None

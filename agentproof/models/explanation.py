@@ -78,6 +78,8 @@ class SharedObject(Wire):
     """The statement by which it came to be held twice, innermost first."""
     written: ListOf[Statement] = ()
     """Statements that changed it meanwhile, the last one last."""
+    outside: bool = False
+    """It was changed while no code of the SDK ran: by the script."""
 
 
 class EventPlace(Wire):

@@ -66,6 +66,8 @@ def _shared(told: Explanation, shared: SharedObject) -> Iterator[str]:
         yield from _statement(told, "held twice" if not number else "called from", each)
     for each in shared.written:
         yield from _statement(told, "written", each)
+    if shared.outside:
+        yield f"  {'written':<12}by the script, while no code of the SDK ran"
 
 
 def _statement(told: Explanation, label: str, each: Statement) -> Iterator[str]:
@@ -127,6 +129,8 @@ def render_cause(told: Explanation) -> Iterator[str]:
             yield f"- {how} {_linked(told, line)}: {code(line.text.strip())}"
         for line in shared.written:
             yield f"- written by {_linked(told, line)}: {code(line.text.strip())}"
+        if shared.outside:
+            yield "- written by the script, while no code of the SDK ran"
     yield ""
     if told.kind == "two_releases":
         yield (
