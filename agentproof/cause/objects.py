@@ -59,7 +59,7 @@ def select(
             if mode is None or mode not in modes or not finding.pointer:
                 continue
             located = modes[mode]
-            label = _label(finding, traces[mode])
+            label = _label(finding, traces.get(mode))
             named = [
                 each
                 for each in located.shared
@@ -145,8 +145,8 @@ def told(selected: Selected, first: Located, second: Located, source: Source) ->
     )
 
 
-def _label(finding: Finding, trace: Trace) -> str | None:
-    if finding.state is not None:
+def _label(finding: Finding, trace: Trace | None) -> str | None:
+    if finding.state is not None or trace is None:
         return finding.state
     seqs = {ref.seq for ref in finding.events}
     for event in json.loads(trace.to_bytes())["events"]:

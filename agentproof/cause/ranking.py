@@ -81,7 +81,7 @@ def functions_that_ran(
 
 
 def by_rarity(ran: Iterable[Ran], differing: Mapping[tuple[str, str], int] | None = None) -> list[Ran]:
-    """The order of rule 1; `differing` is how many scenarios run the rarest of a function's lines that differ."""
+    """The order of rule 1; `differing`: how many scenarios run the rarest of its lines that differ."""
     known = differing or {}
 
     def key(each: Ran) -> tuple[int, int, int, int]:

@@ -25,7 +25,7 @@ from ..models.wire import Text, Wire
 from ..system import temporary
 from ..trust import seal as _seal
 
-OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings", "refused")
+OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings", "refused", "neighbours")
 """Directories below the cache's root that agentproof itself writes to; `uv` beside them is uv's."""
 
 _PROVENANCE: Final = "provenance"

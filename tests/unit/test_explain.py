@@ -2,19 +2,34 @@
 
 import io
 import json
+import shutil
+import subprocess
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agentproof.bundle.store import read_bundle, shelf_of
+from agentproof.cause import objects
 from agentproof.cause.changes import changed_functions, difference
 from agentproof.cause.checking import problems
-from agentproof.cause.located import Located
+from agentproof.cause.commits import commits_between
+from agentproof.cause.explain import explain, refuse_other_evidence
+from agentproof.cause.located import Event, Located
 from agentproof.cause.ranking import Ran, by_rarity, functions_that_ran, fused, signals
 from agentproof.cause.source import MAX_SOURCE_BYTES, Source, SourceFile, read_source
+from agentproof.check.bundle import Reader, check_path
+from agentproof.errors import CannotDoError, UsageError
 from agentproof.isolation.runner import locating_archive, recorder_archive
-from agentproof.models.explanation import Explanation, FunctionPlace, QuotedLine
-from agentproof.models.manifest import Origin, Target
+from agentproof.models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject
+from agentproof.models.manifest import ClaimResult, Finding, Origin, Target
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
 from agentproof.render.cause import WIDTH, render_cause, render_explanation
+
+GIT = shutil.which("git") or "git"
+HOLDS = Path(__file__).parents[2] / "bundles" / "sibling-approval" / "0.21.0"
 
 OLD = b'''def kept(a):
     """Doc."""
@@ -234,6 +249,164 @@ def test_a_forged_git_id_is_found() -> None:
     forged = told.functions[0].model_copy(update={"blob": "f" * 40})
     found, _ = problems_of(told.model_copy(update={"functions": (forged,)}))
     assert "has not the git id" in found[0]
+
+
+def shared(holder: str, path: str, other: str, there: str, depth: int) -> dict[str, Any]:
+    return {
+        "holder": holder,
+        "pointer": "/context/approvals/pay",
+        "path": path.split("."),
+        "other": other,
+        "other_path": there.split("."),
+        "type": "dict",
+        "class": "builtins:dict",
+        "depth": depth,
+        "classes": ["agents.run_state:RunState", "agents.run_state:RunState"],
+        "owner": "agents.run_context:RunContextWrapper",
+    }
+
+
+FINDING = Finding.from_shape(
+    {
+        "code": "changed_by_decision",
+        "events": [{"mode": "as-written", "seq": 2}],
+        "state": "S1",
+        "subject": "S2",
+        "pointer": "/context/approvals/pay",
+    }
+)
+CLAIM = ClaimResult.from_shape(
+    {
+        "id": "state-integrity",
+        "kind": "state-integrity",
+        "version": 2,
+        "mode": "as-written",
+        "status": "violated",
+        "sites": 1,
+        "because": [FINDING.to_shape()],
+    }
+)
+
+
+def with_objects(*entries: dict[str, Any], **more: Any) -> Located:
+    names = {"S:0.1": "S1", "S:0.2": "S2", "Q:0.1": "Q1"}
+    return Located((("", frozenset()),), (), {2: Event(0, 9, (), None)}, names, shared=entries, **more)
+
+
+def test_the_outermost_object_of_the_findings_own_state_counts_and_its_cause_comes_first() -> None:
+    seen = with_objects(
+        shared("S:0.1", "_context._approvals", "Q:0.1", "context_wrapper._approvals", 1),
+        shared("S:0.1", "_context", "Q:0.1", "context_wrapper", 0),
+        shared("S:0.1", "_context", "S:0.2", "_context", 0),
+        shared("S:0.2", "_context", "S:0.1", "_context", 0),
+    )
+    (selected,), missing = objects.select([CLAIM], {"as-written": seen}, {})
+    assert missing == []
+    assert [pair["other"] for pair in selected.shared] == ["S:0.2", "Q:0.1"]
+    assert objects.slots([selected])["agents.run_state:RunState"] == [["_context"], ["context_wrapper"]]
+
+
+def test_a_pointer_that_leads_to_nothing_shared_claims_nothing() -> None:
+    selected, missing = objects.select([CLAIM], {"as-written": with_objects()}, {})
+    assert selected == []
+    assert missing == [
+        "state-integrity, S1 /context/approvals/pay: no object along this pointer was seen in another holder, "
+        "so none is named"
+    ]
+
+
+def test_the_later_of_the_two_holds_it_twice_and_only_later_writes_count() -> None:
+    pair = shared("S:0.1", "_context", "S:0.2", "_context", 0)
+    first = with_objects(pair)
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+
+    def change(holder: int, step: int, line: int) -> dict[str, Any]:
+        return {"holder": holder, "path": ["_context"], "object": 77, "step": step, "stack": [[0, line]]}
+
+    writes = [
+        {"object": 77, "step": step, "stack": stack}
+        for step, stack in ((1, [[0, 3]]), (5, [[0, 12]]), (6, []))
+    ]
+    second = with_objects(
+        slots=(change(0, 2, 7), change(1, 4, 8)),
+        writes=(*writes, {"object": 77, "step": 40, "stack": [[0, 13]]}),
+        holders={0: "S:0.1", 1: "S:0.2"},
+        files=("agents/run.py",),
+    )
+    told = objects.told(selected, first, second, source(OLD))
+    assert isinstance(told, SharedObject)
+    assert told.paths == ("S1._context", "S2._context")
+    assert told.made is not None
+    assert (told.made.line, [each.line for each in told.held], [each.line for each in told.written]) == (
+        7,
+        [8],
+        [12],
+    )
+    assert told.outside
+
+
+def test_an_object_that_the_second_run_does_not_show_twice_has_no_statement() -> None:
+    first = with_objects(shared("S:0.1", "_context", "S:0.2", "_context", 0))
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+    told = objects.told(selected, first, with_objects(files=("agents/run.py",)), source(OLD))
+    assert isinstance(told, str)
+    assert "by which statement was not seen" in told
+
+
+def test_nothing_is_violated_and_no_release_given_says_what_to_give() -> None:
+    checked = check_path(HOLDS, reader=Reader(), wheels=shelf_of(HOLDS))
+    with pytest.raises(UsageError) as raised:
+        explain(checked, None, conditions=Conditions(offline=True), progress=Silent())
+    assert raised.value.hint is not None
+    assert "--with VERSION" in raised.value.hint
+
+
+def test_other_evidence_is_not_explained() -> None:
+    one, other = (read_bundle(place, wheels=shelf_of(place)) for place in (HOLDS, HOLDS.with_name("0.20.0")))
+    refuse_other_evidence(one, one)
+    with pytest.raises(CannotDoError, match="other evidence"):
+        refuse_other_evidence(one, other)
+
+
+def two_releases() -> Explanation:
+    shape = explanation().to_shape()
+    wheel_shape = {**shape["wheels"][0], "side": "other", "version": "2", "base": None}
+    del wheel_shape["base"]
+    return explanation(wheels=[shape["wheels"][0], wheel_shape], kind="two_releases")
+
+
+def repository(place: Path, *, tags: tuple[str, ...]) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run([GIT, "-C", str(place), *identity, *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    file = place / "src" / "agents" / "run.py"
+    file.parent.mkdir(parents=True)
+    for number, (data, subject) in enumerate(
+        ((OLD, "first"), (OLD.replace(b"return y", b"return y + 0"), "elsewhere"), (NEW, "fix it"))
+    ):
+        file.write_bytes(data)
+        git("add", "-A")
+        git("commit", "-qm", subject)
+        if number == 0 and "v1" in tags:
+            git("tag", "v1")
+    if "v2" in tags:
+        git("tag", "v2")
+
+
+def test_commits_are_those_that_changed_a_named_function(tmp_path: Path) -> None:
+    repository(tmp_path, tags=("v1", "v2"))
+    found, notes = commits_between(tmp_path, two_releases())
+    assert [each.subject for each in found] == ["fix it"]
+    assert notes == ()
+
+
+def test_a_release_without_a_tag_names_no_commits_and_says_so(tmp_path: Path) -> None:
+    repository(tmp_path, tags=("v1",))
+    found, notes = commits_between(tmp_path, two_releases())
+    assert found == ()
+    assert "v2" in notes[0]
 
 
 def problems_of(told: Explanation, *, is_at_hand: bool = True) -> tuple[list[str], list[str]]:
