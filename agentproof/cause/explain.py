@@ -26,6 +26,7 @@ from ..models.explanation import (
     Explanation,
     FunctionPlace,
     QuotedLine,
+    SharedObject,
     Side,
     Statement,
 )
@@ -104,12 +105,12 @@ def explain(
     seen = _Seen(run, again, source, healthy, tuple(notes))
     modes = _modes(violated, run.modes)
     ran = _ran(seen, modes, violated)
-    shared = []
+    shared: list[SharedObject] = []
     for each in selected if again is not None else ():
         said = objects.told(each, run.modes[each.mode], again.modes[each.mode], source) if again else ""
         if isinstance(said, str):
             notes.append(said)
-        else:
+        elif not any(said.held[:1] == one.held[:1] and said.type == one.type for one in shared):
             shared.append(said)
     base = Explanation(
         format="agentproof/explanation",

@@ -68,6 +68,8 @@ def _shared(told: Explanation, shared: SharedObject) -> Iterator[str]:
         yield from _statement(told, "written", each)
     if shared.outside:
         yield f"  {'written':<12}by the script, while no code of the SDK ran"
+    elif not shared.written:
+        yield f"  {'written':<12}by no line of the SDK that was seen"
 
 
 def _statement(told: Explanation, label: str, each: Statement) -> Iterator[str]:

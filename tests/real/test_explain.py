@@ -39,7 +39,10 @@ class Failing(Model):
         yield
 
 
-asyncio.run(Runner.run(Agent(name="a", model=Failing()), "go"))
+try:
+    asyncio.run(Runner.run(Agent(name="a", model=Failing()), "go"))
+except ValueError:
+    pass
 """
 
 
@@ -112,7 +115,8 @@ def test_a_script_that_shows_something_else_each_time_is_not_explained(tmp_path:
     script = tmp_path / "random.py"
     script.write_text(TRACING.replace('ValueError("no")', "ValueError(str(__import__('os').urandom(4)))"))
     archive = tmp_path / "random.agentproof.zip"
-    assert agentproof("record", script, "--output", archive, "--quiet").returncode == 0
+    agentproof("record", script, "--output", archive, "--quiet")
+    assert archive.exists()
     done = agentproof("explain", archive, "--with", "0.21.0", "--quiet")
     assert done.returncode == 4
     assert "other evidence" in done.stderr

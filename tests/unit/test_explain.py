@@ -310,8 +310,8 @@ def test_a_pointer_that_leads_to_nothing_shared_claims_nothing() -> None:
     selected, missing = objects.select([CLAIM], {"as-written": with_objects()}, {})
     assert selected == []
     assert missing == [
-        "state-integrity, S1 /context/approvals/pay: no object along this pointer was seen in another holder, "
-        "so none is named"
+        "state-integrity, S1 /context/approvals/pay: no object along this pointer was seen in another "
+        "holder, so none is named"
     ]
 
 
