@@ -137,10 +137,11 @@ class Probe:
         began = time.monotonic()
         document = {
             "files": self.files,
-            "segments": [[name, sorted(lines)] for name, lines in self.segments],
+            # Copied whole: other threads go on.
+            "segments": [[name, sorted(lines.copy())] for name, lines in list(self.segments)],
             "functions": self.functions,
             "starts": self.starts.tolist(),
-            "events": self.events,
+            "events": self.events.copy(),
             "gaps": sorted(self.gaps),
             **self.sharing.told(),
         }
@@ -222,5 +223,9 @@ def _tell_creators(probe: Probe) -> None:
 
 
 def _short(probe: Probe, frame: Any) -> Tuple[Tuple[_Place, ...], Optional[Tuple[str, int]]]:
-    sdk, script = probe.stack(frame)
+    try:
+        sdk, script = probe.stack(frame)
+    except Exception as error:
+        probe.failed(error)
+        return (), None
     return tuple(sdk[:_DEEPEST]), script
