@@ -70,7 +70,7 @@ class BundleError(AgentproofError):
 
 
 class FormatError(BundleError):
-    """Bytes that are not a well-formed agentproof object in its one encoding."""
+    """Bytes that are not a well-formed agentproof object in the canonical encoding."""
 
     def __init__(self, message: str, *, path: str | None = None, reason: str = "malformed") -> None:
         super().__init__(reason, message, path=path)

@@ -16,7 +16,7 @@ MAX_BUNDLE_BYTES = 24 * 2**20
 MAX_MANIFEST_BYTES = 4 * 2**20
 MAX_STATE_BYTES = 4 * 2**20
 MAX_LINES = 200_000
-"""Lines of one JSON document. In the one encoding each value stands on a line of its own, so this
+"""Lines of one JSON document. In the canonical encoding each value stands on a line of its own, so this
 bounds what a parser builds from it."""
 MAX_KEYS = 10_000
 """Keys of one object; each unknown one is an error to be held until all are found."""
@@ -38,7 +38,7 @@ MAX_EVENT_EDGES = 200_000
 MAX_LANE_DEPTH = 500
 """Tasks and threads that start one another."""
 MAX_EVENT_DEPTH = 150
-"""Nesting of what an event holds; a parser of the one encoding takes 200 levels."""
+"""Nesting of what an event holds; a parser of the canonical encoding takes 200 levels."""
 MAX_TOLD_BYTES = 12 * 2**20
 """Text that the events of one mode of one run tell, each state once, as an interpreter holds it."""
 MAX_TOLD_VALUES = 400_000

@@ -40,7 +40,7 @@ from tests import forge
 BUNDLE = forge.draft().seal()
 ZIP = zip_bytes(BUNDLE)
 MANIFEST = Manifest.from_bytes(BUNDLE.manifest)
-KINDS = [*sorted(get_args(each.__annotations__["kind"])[0] for each in get_args(vocabulary.AnyEvent)), "x"]
+KINDS = [*sorted(get_args(each.__annotations__["kind"])[0] for each in vocabulary.KINDS), "x"]
 """Of events, and one that is none."""
 READER = Reader(trust=forge.trust_in(forge.REPORTER), sources=forge.sources())
 

@@ -4,7 +4,7 @@ Rules:
 1. Only regular files are read: no symbolic links, devices or pipes (`folder`).
 2. Paths are ASCII, relative, without `.` and `..`, and differ in more than case.
 3. Count, depth and size are capped before a file is opened; a file is read up to its cap only.
-4. A zip is accepted in its one byte form (`zip`).
+4. A zip is accepted in its canonical bytes (`zip`).
 5. A directory is written beside its place and renamed; what was there before stays until then.
 
 Nothing that is read here is believed: `check` does that. A repository store keeps bundles under

@@ -1,4 +1,4 @@
-"""A bundle's zip, which has one byte form.
+"""A bundle's zip, which is canonical.
 
 It is written as follows, and nothing else is accepted:
 1. Members sorted by name, stored; no directories, comments, extra fields or data descriptors.
@@ -142,4 +142,4 @@ def _explain_record(fields: tuple[int, ...], offset: int) -> None:
 
 
 def _not_ours(what: str) -> BundleError:
-    return BundleError("not_canonical", f"the zip differs from the one form at {what}", hint=_AGAIN)
+    return BundleError("not_canonical", f"the zip differs from the canonical form at {what}", hint=_AGAIN)

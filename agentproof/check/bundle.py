@@ -1,11 +1,11 @@
 """The offline check of one bundle: bytes, trust and the reader's sources in, a report out.
 
 Nothing of the bundle is executed, imported or unpacked to disk. The steps, in their order; a later
-one is not made when an earlier one failed:
+one is skipped when an earlier one failed:
 
-1. members      The manifest is in its one form. Every file is listed there with its SHA-256 and size,
+1. members      The manifest is in canonical form. Every file is listed there with its SHA-256 and size,
                 has a place in the format, and nothing else is there.
-2. encoding     Traces, states and attestations are in the one encoding and of their shape.
+2. encoding     Traces, states and attestations are in the canonical encoding and of their shape.
 3. signature    Each attestation is one good signature over the very statement that this manifest
                 gives for its role; a `recorded` one is there; somebody whom the reader trusts recorded it
                 (or replayed or endorsed it, where the reader accepts that), and as many of a role signed
@@ -16,7 +16,7 @@ one is not made when an earlier one failed:
 6. claims       The states are those that the traces refer to; the evidence id and the judgement are
                 what the traces give; title and reference are those of the reproduction's header.
                 The rules are those of the version that recorded; what this one has beyond them counts
-                for the verdict too, and with one that it lacks the check is not made.
+                for the verdict too, and with one that it lacks the check is skipped.
 
    checkout     On request: the wheel's files are those of a checkout or revision of the reader's.
    installed    On request: they are those of the package in an environment of the reader's.
@@ -253,7 +253,7 @@ class _Check:
         self.traces = members.parse_traces(manifest, self.bundle)
         self.states = members.parse_states(self.bundle)
         self.attestations = signers.parse_attestations(self.bundle)
-        return "passed", None, "every file is in its one form"
+        return "passed", None, "every file is canonical"
 
     # 3. signature
     def _signature(self, manifest: Manifest) -> Outcome:

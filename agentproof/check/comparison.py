@@ -38,7 +38,7 @@ class CheckedComparison:
 def check_comparison(bundle: Bundle, *, reader: Reader) -> CheckedComparison:
     """Check a comparison offline.
 
-    1. The manifest is in its one form; every file is in it, byte for byte.
+    1. The manifest is in canonical form; every file is in it, byte for byte.
     2. Each attestation is one good signature over the statement that this comparison gives.
     3. Each bundle that it rests on, at least one, is checked like any other, with the reader's trust and
        sources.
@@ -246,7 +246,7 @@ def _comparison_report(found: CheckedComparison, reader: Reader, label: str) -> 
 
     outcomes = Outcomes(
         members=("passed", None, f"{len(found.comparison.members)} files match the manifest"),
-        encoding=("passed", None, "every file is in its one form"),
+        encoding=("passed", None, "every file is canonical"),
         # A comparison is only ever endorsed: who ran what is said by its recordings, each held to its own.
         signature=worst("signature", judge_signature(found.signers, reader.trust, accepted={"endorsed"})),
         environment=worst("environment", ("passed", None, f"{all_of} are pinned")),

@@ -18,7 +18,7 @@ _STATE = re.compile(r"states/(?P<digest>[0-9a-f]{64})\.json")
 _RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|states|wheels)(?:/.*)?")
 _KNOWN = b'"agentproof/bundle"', b"0"
 _COMPARISON = b'"agentproof/comparison"'
-# In the one encoding only a key of the document itself stands behind a line's first two spaces.
+# In the canonical encoding only a key of the document itself stands behind a line's first two spaces.
 _HEAD = b'\n  "format": ', b'\n  "version": '
 _SHORT = re.compile(rb'("[^"\\]{0,100}"|[0-9]{1,9}),?\n')
 
@@ -43,7 +43,7 @@ def _read_head(raw: bytes) -> list[bytes | None]:
 
 
 def parse_manifest(raw: bytes, *, digest: Sha256) -> Manifest:
-    """The manifest, in its one form; `digest` is its own."""
+    """The manifest, in canonical form; `digest` is its own."""
     if len(raw) > MAX_MANIFEST_BYTES:
         text = f"{len(raw)} bytes are over the limit of {MAX_MANIFEST_BYTES}"
         raise BundleError("too_large", text, path=MANIFEST)
@@ -169,7 +169,7 @@ def parse_traces(manifest: Manifest, bundle: Bundle) -> dict[Mode, Trace]:
 
 
 def parse_states(bundle: Bundle) -> dict[str, Any]:  # Any: a state's JSON
-    """The states by digest, in the one encoding; their digests are known to be those of their names."""
+    """The states by digest, in the canonical encoding; their digests are known to be those of their names."""
     states: dict[str, Any] = {}
     for path, data in bundle.members.items():
         if match := _STATE.fullmatch(path):

@@ -30,7 +30,7 @@ NOT_ASKED: Outcome = ("not_made", "on_request", "made on request")
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The required checks of something that is checked elsewhere; a check that is None was not made."""
+    """The required checks of something that is checked elsewhere; a check that is None was skipped."""
 
     members: Outcome | None = None
     encoding: Outcome | None = None

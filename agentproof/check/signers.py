@@ -38,7 +38,7 @@ class Attestation:
 
 
 def parse_attestations(bundle: Bundle) -> list[Attestation]:
-    """The attestations, each one good signature in its one encoding under its own name."""
+    """The attestations, each one good signature in the canonical encoding under its own name."""
     return [_parse_attestation(name, raw) for name, raw in sorted(bundle.attestations.items())]
 
 

@@ -25,91 +25,12 @@ from .authored import (
     header_claims,
     wanted,
 )
-from .rules import (
-    agent_tool_output,
-    approval_respected,
-    blocked_stays_out,
-    bodies_match_hooks,
-    call_output_linkage,
-    callbacks_awaited,
-    conversation_told_once,
-    disabled_never_runs,
-    error_has_origin,
-    exactly_once,
-    failed_run_span_error,
-    guardrails_reported,
-    hooks_complete,
-    interruptions_pending,
-    json_keeps_types,
-    llm_hooks_complete,
-    no_python_repr,
-    nothing_after_end,
-    offered_tools_only,
-    result_in_session,
-    result_integrity,
-    round_trip,
-    script_completed,
-    session_feeds_model,
-    session_is_its_log,
-    state_integrity,
-    stream_ends,
-    stream_parity,
-    stream_tells_result,
-    told_once,
-    tool_output_delivered,
-    tripped_raises,
-    turn_grows,
-    turn_has_cause,
-    turns_bounded,
-    usage_is_sum,
-)
+from .rules import RULES
 from .trace.evidence import Evidence, View
 from .trace.excuses import excuses
 from .trace.outcome import Kind, Outcome, change_of
 
-INVARIANTS: Mapping[str, Kind] = MappingProxyType(
-    {
-        kind.NAME: kind
-        for kind in (
-            agent_tool_output,
-            approval_respected,
-            blocked_stays_out,
-            bodies_match_hooks,
-            call_output_linkage,
-            callbacks_awaited,
-            conversation_told_once,
-            disabled_never_runs,
-            error_has_origin,
-            exactly_once,
-            failed_run_span_error,
-            guardrails_reported,
-            hooks_complete,
-            interruptions_pending,
-            json_keeps_types,
-            llm_hooks_complete,
-            no_python_repr,
-            nothing_after_end,
-            offered_tools_only,
-            result_in_session,
-            result_integrity,
-            round_trip,
-            script_completed,
-            session_feeds_model,
-            session_is_its_log,
-            state_integrity,
-            stream_ends,
-            stream_parity,
-            stream_tells_result,
-            told_once,
-            tool_output_delivered,
-            tripped_raises,
-            turn_grows,
-            turn_has_cause,
-            turns_bounded,
-            usage_is_sum,
-        )
-    }
-)
+INVARIANTS: Mapping[str, Kind] = MappingProxyType({rule.NAME: rule for rule in RULES})
 """The claims that are evaluated without anyone asking, by name."""
 
 

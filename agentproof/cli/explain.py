@@ -202,7 +202,7 @@ def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
         target=bundle.document.target,
         wheel_of=wheel_of,
     )
-    from ..render.text import visible
+    from ..models.text import visible
 
     for each in wrong:
         click.echo(f"  wrong         {visible(each)}")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def pack(bundle: Path, *, output: Path | None, thin: bool, replace: bool) -> None:
     """Write BUNDLE as one zip, to attach to an issue.
 
-    The zip has one byte form: packing the same bundle again gives the same file. A bundle that a check
+    The zip is canonical: packing the same bundle again gives the same file. A bundle that a check
     finds INVALID is not packed.
     """
     from ..bundle.store import read_bundle, shelf_of, without_wheel, zip_bytes

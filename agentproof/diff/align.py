@@ -19,7 +19,7 @@ from ..models import wire
 from ..models.comparison import About, TraceDifference
 from ..models.diff import Absent, diff
 from ..models.events import (
-    AnyEvent,
+    Event,
     ModelCalled,
     RunEnded,
     RunStarted,
@@ -123,12 +123,12 @@ class _Namer:
         self._run_of, self._state_of = runs or {}, states or {}
         self._seen: dict[str, int] = {}
 
-    def name(self, event: AnyEvent, fact: Fact) -> tuple[About, tuple[str, ...], str]:
+    def name(self, event: Event, fact: Fact) -> tuple[About, tuple[str, ...], str]:
         about, names, subject = self._name(event, fact)
         return about, names, subject.replace(_NEW, "")
 
     def _name(  # noqa: PLR0911 - a table
-        self, event: AnyEvent, fact: Fact
+        self, event: Event, fact: Fact
     ) -> tuple[About, tuple[str, ...], str]:
         run = self.runs.get(event.run or "", "")
         within = f" in the {run}" if run else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 from ..models.comparison import TraceDifference, VisibleAbout, VisibleDifference
-from ..models.events import RunEnded, ScriptEnded, ScriptWrote, ToolStarted
+from ..models.events import RunEnded, RunStarted, ScriptEnded, ScriptWrote, ToolStarted
 from ..models.printed import VARIES, mask
 from ..models.trace import Mode, Trace
 from ..models.values import text_of
@@ -105,7 +105,8 @@ def _tools(trace: Trace) -> list[str]:
 
 
 def _outputs(trace: Trace) -> list[str]:
-    inner = {event.run for event in trace.events if event.kind == "run.started" and event.parent is not None}
+    started = (event for event in trace.events if isinstance(event, RunStarted))
+    inner = {event.run for event in started if event.parent is not None}
     return [
         _output(event) for event in trace.events if isinstance(event, RunEnded) and event.run not in inner
     ]

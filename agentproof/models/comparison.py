@@ -14,7 +14,7 @@ from .events.base import Seq
 from .manifest import Member, Status
 from .trace import Mode
 from .values import Value
-from .wire import Count, ListOf, Sha256, Text, Version, Wire
+from .wire import Count, ListOf, Sha256, Text, Version, Wire, exactly
 
 About = Literal[
     "tool", "output", "run", "end", "input", "decision", "state", "change", "test", "script", "order"
@@ -125,7 +125,7 @@ class Row(Wire):
 
     reproduction: Text
     title: Text | None = None
-    good: Literal[True] | None = None
+    good: Annotated[Literal[True], exactly(bool)] | None = None
     """The first cell is where it worked: the others should show what it shows."""
     cells: Annotated[ListOf[Cell], Field(min_length=1)]
 

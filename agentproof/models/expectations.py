@@ -11,10 +11,10 @@ Rules:
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from ..errors import UsageError
-from .wire import MAX_TEXT, Count, ListOf, Text, Wire
+from .wire import MAX_TEXT, Count, ListOf, Text, Wire, exactly
 
 NAMES: Final = (
     "should",
@@ -51,7 +51,7 @@ class Expectations(Wire):
     """No line of stdout contains it."""
     should_raise: ListOf[Text] = ()
     """An exception of this class ends the script or one of its runs, caught or not."""
-    should_not_raise: Literal[True] | None = None
+    should_not_raise: Annotated[Literal[True], exactly(bool)] | None = None
     """No exception does."""
     should_run: ListOf[ToolExpectation] = ()
     should_not_run: ListOf[Text] = ()

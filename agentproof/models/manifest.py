@@ -16,7 +16,7 @@ from .events.base import Label, Seq
 from .expectations import Expectations
 from .trace import Mode
 from .values import Value
-from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire
+from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire, exactly
 
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
@@ -264,7 +264,7 @@ class Judgement(Wire):
     verdict: Literal["violated", "holds", "inconclusive"]
     reasons: ListOf[Text] = ()
     """For `inconclusive`: stable codes, sorted."""
-    version: Literal[2] | None = None
+    version: Annotated[Literal[2], exactly(int)] | None = None
     """2 where the verdict is `holds` although no agent ran; absent else."""
     claims: ListOf[ClaimResult]
 

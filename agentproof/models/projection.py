@@ -38,7 +38,7 @@ from ..errors import FormatError
 from ..limits import MAX_CHANGES_BYTES
 from .diff import Absent, diff
 from .events import (
-    AnyEvent,
+    Event,
     Failure,
     ModelCalled,
     RunEnded,
@@ -105,12 +105,12 @@ def project(trace: Trace, state: Callable[[Sha256], Any], expectations: Expectat
 
 def placed(  # noqa: PLR0912  (a table of kinds)
     trace: Trace, state: Callable[[Sha256], Any], expectations: Expectations = NOTHING
-) -> list[tuple[AnyEvent, Fact]]:
+) -> list[tuple[Event, Fact]]:
     """The facts, each with the event that it comes from; with what the expectations read beside them."""
     numbers = _Numbers()
     changes = _Changes(state)
     facts: list[Fact] = []
-    places: list[AnyEvent] = []
+    places: list[Event] = []
     for event in trace.events:
         match event:
             case ScriptEnded():
@@ -193,7 +193,7 @@ def placed(  # noqa: PLR0912  (a table of kinds)
     return list(zip(places, _renumber_ids(facts), strict=True))
 
 
-def _expected_of(event: AnyEvent, expectations: Expectations) -> Iterator[Fact]:
+def _expected_of(event: Event, expectations: Expectations) -> Iterator[Fact]:
     """What expectations read of an event beyond the facts of projection 1."""
     match event:
         case ScriptWrote(stream="stdout") if expectations.should_print or expectations.should_not_print:

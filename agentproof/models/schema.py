@@ -1,7 +1,7 @@
 """JSON Schemas (2020-12) of every kind of file, generated from the models.
 
 `python -m agentproof.models.schema DIRECTORY` writes them; a test holds `schemas/` to them. A schema
-says less than the checker requires: the one encoding, digests and order are beyond it.
+says less than the checker requires: the canonical encoding, digests and order are beyond it.
 """
 
 import ast

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from .events import (
-    AnyEvent,
+    KINDS,
     Event,
     RunEnded,
     RunStarted,
@@ -41,7 +41,7 @@ class Trace(Wire):
     format: Literal["agentproof/trace"]
     version: Version
     mode: Mode
-    events: ListOf[Annotated[AnyEvent, ByKind(AnyEvent)]]
+    events: ListOf[Annotated[Event, ByKind(KINDS)]]
 
     @model_validator(mode="after")
     def _order(self) -> Self:

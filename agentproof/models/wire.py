@@ -13,7 +13,7 @@ Rules:
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args
 
 import pydantic_core
 from pydantic import (
@@ -87,10 +87,10 @@ class Wire(BaseModel):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
-        """Parse the one encoding.
+        """Parse the canonical encoding.
 
         Raises:
-            FormatError: too large, not JSON, not of this shape (named field), or not the one encoding.
+            FormatError: too large, not JSON, not of this shape (named field), or not the canonical encoding.
         """
         if len(raw) > cls.MAX_BYTES:
             raise FormatError(f"{len(raw)} bytes is over the limit of {cls.MAX_BYTES}", reason="too_large")
@@ -134,23 +134,23 @@ def first_problem(error: ValidationError) -> str:
 
 
 class ByKind:
-    """Annotates a union of models that are told apart by their field `kind`.
+    """Annotates one of some models that are told apart by their field `kind`.
 
     A discriminated union of pydantic's builds the validators of all of them; this one of those that occur.
     """
 
-    def __init__(self, union: Any) -> None:  # Any: a type expression
-        self._union = union
+    def __init__(self, models: tuple[type["Wire"], ...]) -> None:
+        self._models = models
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(_reader_of(get_args(self._union)))
+        return core_schema.no_info_plain_validator_function(_reader_of(self._models))
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:  # Any: a JSON Schema
-        told: Any = Annotated[self._union, Field(discriminator="kind")]
+        told: Any = Annotated[Union[self._models], Field(discriminator="kind")]  # noqa: UP007  (made of a tuple)
         return handler(TypeAdapter(told).core_schema)
 
 
@@ -175,7 +175,7 @@ def _reader_of(models: tuple[type[Wire], ...]) -> Callable[[object], Wire]:
 
 
 def encode(document: object) -> bytes:
-    """Encode plain JSON data in the one form.
+    """Encode plain JSON data in canonical form.
 
     Raises:
         FormatError: NaN or infinity, a lone surrogate, or an integer too long to be written.
@@ -218,10 +218,10 @@ def _indented(compact: bytes) -> bytes | None:
 
 
 def decode(raw: bytes, *, limit: int) -> Any:  # Any: a JSON document of no fixed shape (a state)
-    """Parse any JSON document that is in the one encoding.
+    """Parse any JSON document that is in the canonical encoding.
 
     Raises:
-        FormatError: too large, not JSON, nested too deeply, or not the one encoding.
+        FormatError: too large, not JSON, nested too deeply, or not the canonical encoding.
     """
     if len(raw) > limit:
         raise FormatError(f"{len(raw)} bytes is over the limit of {limit}", reason="too_large")
@@ -242,11 +242,11 @@ _LINES = (
     + _ATOM
     + rb"|[\]}]),?+\n)*+"
 )
-"""What every document in the one encoding matches, in linear time and without allocating."""
+"""What every document in the canonical encoding matches, in linear time and without allocating."""
 
 
 def parse(raw: bytes) -> Any:  # Any: a JSON document
-    """The document in `raw`, which is in the one encoding; raises as `decode` does."""
+    """The document in `raw`, which is in the canonical encoding; raises as `decode` does."""
     # No document has more lines, values or keys than bytes: most need not be looked at for these.
     lines = raw.count(b"\n") if len(raw) > min(MAX_LINES, MAX_KEYS) else 0
     if lines > MAX_LINES:
@@ -263,19 +263,19 @@ def parse(raw: bytes) -> Any:  # Any: a JSON document
         raise FormatError(f"not JSON: {error}") from error
     if not canonical:
         _check_lines(raw)
-        raise FormatError("not in the one encoding", reason="not_canonical")
+        raise FormatError("not in the canonical encoding", reason="not_canonical")
     if lines > MAX_KEYS and _has_too_many_keys(document):
         raise FormatError(f"an object has more than {MAX_KEYS} keys", reason="too_large")
     return document
 
 
 def _check_lines(raw: bytes) -> None:
-    """Hold the lines to what a line of the one encoding can look like."""
+    """Hold the lines to what a line of the canonical encoding can look like."""
     match = re.match(_LINES, raw)  # few documents come here, and to compile it takes 2 ms
     end = match.end() if match else 0
     if end != len(raw):
         number = raw.count(b"\n", 0, end) + 1
-        raise FormatError(f"line {number} is not in the one encoding", reason="not_canonical")
+        raise FormatError(f"line {number} is not in the canonical encoding", reason="not_canonical")
 
 
 def _has_too_many_keys(document: Any) -> bool:  # Any: a JSON document

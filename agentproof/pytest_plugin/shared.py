@@ -50,7 +50,7 @@ def told(bundle: Bundle) -> Iterator[str]:
 def _violated(claims: Iterable[ClaimResult]) -> Iterator[str]:
     """A line for each sentence: the modes that it is true of, and where."""
     from ..claims import explain
-    from ..render.text import one_line
+    from ..models.text import one_line
 
     modes: dict[tuple[str, str], dict[str, None]] = {}
     places: dict[tuple[str, str], dict[str, None]] = {}

@@ -14,7 +14,7 @@ Rules:
    for a loopback address that the script bound (`127.0.0.1:<port-1>`), and values that differ by nature
    between repeats (`<time-1>`, see `repeats`).
 5. Where repeats differ in what the script printed, one text stands for all (`models.printed`).
-6. A state's JSON is stored once, in the one encoding, under its SHA-256.
+6. A state's JSON is stored once, in the canonical encoding, under its SHA-256.
 """
 
 import hashlib

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 import click
 
 from ..models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject, Side, Statement
+from ..models.text import visible
 from .markup import code, fence, prose
-from .text import visible
 
 WIDTH = 80
 
-MEASURED_ONE = "On 16 known bugs such a list had a function that the fix changed among the first 3 in 7, among all 10 in 10."
+MEASURED_ONE = (
+    "On 16 known bugs such a list had a function that the fix changed among the first 3 in 7, among all 10 "
+    "in 10."
+)
 """docs/explain.md has the cases; change both together."""
 MEASURED_TWO = (
     "On 16 known bugs the first of such a list was one that the fix changed in 11, one of the first 5 in 15."

@@ -19,12 +19,11 @@ from markupsafe import Markup
 
 from .. import __version__
 from ..claims.judge import BEYOND
+from ..models.text import clip, one_line, pretty, visible
 from .groups import Group
-from .items import details
 from .overview import Section, overview, told_whole
 from .page import MAX_TEXT, Budget, Page, change_sides, code_pieces
 from .story import mode_words
-from .text import clip, one_line, pretty, visible
 
 _RAW_BUDGET = 4_000_000
 """Characters of raw JSON and of states beside each other in one page."""
@@ -48,7 +47,6 @@ def render_page(groups: Sequence[Group]) -> str:
         beyond=BEYOND,
         change_sides=change_sides,
         code_pieces=code_pieces,
-        details=details,
         remark_texts=lambda step: list(dict.fromkeys(remark.text for remark in step.remarks)),
         side_by_side=lambda page, look: budget.sides(*page.both(look)),
         event_json=lambda step: budget.spend(pretty(step.event.to_shape())),

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
+from ..models.events.phrases import describe_call
 from ..models.manifest import name_of_build
+from ..models.text import as_text, one_line, value_text
 from .ending import ending_hints
-from .items import describe_call, details
 from .markup import code, fence, prose
 from .reasons import TIMES, ClaimLine, Reason
 from .sides import change_lines
 from .steps import Branch, Step, TraceStory
 from .story import Story, mode_words
-from .text import as_text, one_line, value_text
 
 _MAX_CLAIMS = 8
 _MAX_REASONS = 3
@@ -239,7 +239,7 @@ def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[st
         mark = "✗" if step.remarks else " "
         indent = "  " * depths.get(step.seq, 0)
         yield f"{step.seq:>4} {mark} {indent}{one_line(step.text, 160)}"
-        parts = details(step.event) if step.remarks else []
+        parts = step.event.details() if step.remarks else []
         yield from (f"{'':>7}{indent}  - {one_line(part, 150)}" for part in parts[-_MAX_DETAILS:])
 
 

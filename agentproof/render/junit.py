@@ -20,9 +20,9 @@ from ..models.comparison import Cell, Row
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult
 from ..models.report import REQUIRED, Report, ReportedClaim
+from ..models.text import clip, visible
 from ..system.files import write_atomic
 from .outcomes import place_of
-from .text import clip, visible
 
 Verdict = Literal["violated", "holds"]
 _BEYOND = "claim beyond what was recorded"

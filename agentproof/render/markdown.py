@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator
 from ..bundle.store import short
 from ..claims.judge import explain_reason
 from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
+from ..models.events.phrases import describe_failure
 from ..models.explanation import Explanation
 from ..models.manifest import is_latest, name_of_build
 from ..models.printed import VARIES
+from ..models.text import as_text, visible
 from ..sdk import KNOWN
 from .cause import render_cause
 from .issue import describe_bug
-from .items import describe_failure
 from .markup import code, fence, length, prose
 from .story import Story, mode_words
-from .tests import command, counted, ended, excerpt, how, needed
-from .text import as_text, visible
+from .tests import command, counted, ended, excerpt, needed
 
 MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""
@@ -199,7 +199,7 @@ def _failed_tests(story: Story) -> Iterator[str]:
     if failed:
         yield ""
     for test in failed[:_MAX_TESTS]:
-        yield f"- {code(test.test)} {code(how(test), limit=300)}"
+        yield f"- {code(test.test)} {code(test.how(), limit=300)}"
     if len(failed) > _MAX_TESTS:
         yield f"- and {len(failed) - _MAX_TESTS} more"
 

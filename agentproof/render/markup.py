@@ -8,7 +8,7 @@
 
 import re
 
-from .text import clip, visible
+from ..models.text import clip, visible
 
 _PLAIN = re.compile(
     r"(?:[A-Za-z0-9 ,;'\"/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"

@@ -11,16 +11,15 @@ from ..claims.judge import explain_reason
 from ..models.diff import Change
 from ..models.manifest import name_of_build
 from ..models.report import Report, Signer, Verdict
+from ..models.text import as_text, pretty, visible
 from ..models.trace import Mode
 from .beside import beside, tells_the_same
 from .comparison_table import ComparisonTable, compared
-from .items import details
 from .lanes import kept_steps, lanes_of, only, opens
 from .reasons import ClaimLine
 from .sides import SideLine, change_lines, side_by_side
 from .steps import Branch, Look, Step, TraceStory
 from .story import Story, mode_words
-from .text import as_text, pretty, visible
 
 MAX_TEXT = 100_000
 """Characters of one expression of a template."""
@@ -181,7 +180,7 @@ class Page:
     def shows(self, step: Step) -> bool:
         """Whether a step is unfolded at first: a finding there is about what it changed, or what it told."""
         changed = {look.state for look in step.looks if look.changes}
-        if step.remarks and details(step.event):
+        if step.remarks and step.event.details():
             return True
         return any(
             remark.finding.state in changed and remark.finding.pointer is not None for remark in step.remarks

@@ -1,6 +1,6 @@
 """Two JSON documents beside each other, line by line, with what is equal folded.
 
-The lines are those of the one encoding (two-space indent, sorted keys), so that a reader finds them in
+The lines are those of the canonical encoding (two-space indent, sorted keys), so that a reader finds them in
 the files. Objects are aligned by key and lists by index, as in `models.diff`.
 """
 
@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from ..models.diff import ABSENT, Absent, Change, diff
-from .text import pretty, visible
+from ..models.text import pretty, visible
 
 Sign = Literal["-", "+", " "]
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..models.diff import Change
-from ..models.events import Event, ScriptWrote
+from ..models.events import Event, ScriptWrote, Tone
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
-from .tones import Tone
 
 
 @dataclass(frozen=True)

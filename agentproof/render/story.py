@@ -24,15 +24,14 @@ from ..models.events import (
     StateObserved,
     StateRestored,
     StateSerialised,
+    Tone,
 )
 from ..models.manifest import ClaimResult, Manifest
 from ..models.report import Report, Verdict
+from ..models.text import one_line, visible
 from ..models.trace import Mode, Trace
 from .reasons import ClaimLine, claims_told
 from .steps import Branch, Look, Remark, Step, TraceStory
-from .text import visible
-from .tones import tone
-from .words import sentence
 
 _MAX_DEPTH = 40
 """Runs nested deeper than this stand beside the one that they are in."""
@@ -171,8 +170,8 @@ def _telling(
             Step(
                 mode=trace.mode,
                 event=event,
-                text=sentence(event),
-                tone=tone(event),
+                text=one_line(event.words(), 400),
+                tone=_tone(event),
                 looks=tuple(_looks(event, resumed, states)),
                 remarks=tuple(remarks.get(event.seq, ())),
             )
@@ -243,3 +242,11 @@ def mode_words(modes: Iterable[str]) -> str:
     """The modes as people say them."""
     words = {"as-written": "as written", "streamed": "streamed", "both": "both modes compared"}
     return " and ".join(words.get(mode, mode) for mode in modes)
+
+
+_BAD_ENDS = ("raised", "failed", "killed", "timed_out", "too_much_output", "out_of_memory", "unfinished")
+
+
+def _tone(event: Event) -> Tone:
+    failed = getattr(event, "error", None) is not None or getattr(event, "outcome", None) in _BAD_ENDS
+    return "failure" if failed else event.tone

@@ -11,9 +11,9 @@ from ..bundle.store import short
 from ..claims.judge import explain_reason
 from ..models.comparison import Cell, Row, TraceDifference
 from ..models.report import Report
+from ..models.text import one_line
 from . import outcomes
 from .markup import code, prose
-from .text import one_line
 
 MAX_BYTES = 400_000
 """GitHub takes a step summary of 1 MiB, and a step may write two of these."""

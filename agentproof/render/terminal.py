@@ -7,12 +7,11 @@ import click
 from ..claims.judge import BEYOND, explain_reason
 from ..errors import UsageError
 from ..models.manifest import name_of_build
+from ..models.text import one_line, pretty, visible
 from .beside import tells_the_same
-from .items import details
 from .sides import change_lines
 from .steps import Branch, Look, Step, TraceStory
 from .story import Story
-from .text import one_line, pretty, visible
 
 _COLOURS = {
     "run": "cyan",
@@ -135,7 +134,7 @@ def _parts(
             yield click.style(f"{margin}{visible(places[part.seq])}", dim=True)
         for text in dict.fromkeys(remark.text for remark in part.remarks):
             yield f"{margin}{click.style('✗ ' + visible(text), fg='red')}"
-        for line in details(part.event) if part.remarks or everything else ():
+        for line in part.event.details() if part.remarks or everything else ():
             yield f"{margin}- {one_line(line, 160)}"
         for look in part.looks if diffs else ():
             yield from _changes(look, margin, limit=_MAX_CHANGES)

@@ -9,17 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from ..models.events import Event, TestEnded
 from ..models.manifest import Manifest
-from .items import describe_failure
 
 _ALWAYS = ("pytest", "pytest-asyncio")
-_WORDS = {
-    "passed": "passes",
-    "failed": "fails",
-    "error": "could not be run to its end",
-    "skipped": "is skipped",
-    "xfailed": "fails, as it may",
-    "xpassed": "passes, though it may fail",
-}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -82,15 +73,6 @@ def ended(events: Iterable[Event]) -> list[TestEnded]:
     return [event for event in events if isinstance(event, TestEnded)]
 
 
-def how(event: TestEnded) -> str:
-    """How a test ended, in one line."""
-    words = _WORDS[event.outcome]
-    if event.error is not None:
-        at = f" at {event.frames[-1].file}:{event.frames[-1].line}" if event.frames else ""
-        return f"{words}{at}: {describe_failure(event.error)}"
-    return f"{words}: {event.reason}" if event.reason else words
-
-
 def counted(tests: Iterable[TestEnded]) -> Iterator[str]:
     """How many ended how."""
     outcomes = [test.outcome for test in tests]
@@ -98,4 +80,4 @@ def counted(tests: Iterable[TestEnded]) -> Iterator[str]:
         yield f"{outcomes.count(outcome)} {outcome}"
 
 
-__all__ = ["command", "counted", "ended", "excerpt", "how", "needed"]
+__all__ = ["command", "counted", "ended", "excerpt", "needed"]

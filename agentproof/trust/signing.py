@@ -3,7 +3,7 @@
 1. An envelope holds one signature; its `keyid` is the signer's public key itself, so that a
    signature can be verified before anybody is trusted. Whom to trust is for `trust` to say.
 2. The payload that was verified is returned as it was received; nothing is encoded again between.
-3. Base64 is accepted in its one spelling; a key's blob holds one key of 32 bytes and nothing else.
+3. Base64 is accepted in its canonical form; a key's blob holds one key of 32 bytes and nothing else.
 4. A file name under `attestations/` is `<role>-<key>.json`, <key> being the first 16 hexadecimal
    digits of the SHA-256 of the raw public key.
 """
@@ -247,13 +247,13 @@ def verify_envelope(raw: bytes, *, path: str | None = None) -> tuple[PublicKey, 
     """The signer and the payload of an envelope whose signature is good; trusts nobody.
 
     Raises:
-        BundleError: not one envelope in its one encoding, or the signature does not verify.
+        BundleError: not one envelope in the canonical encoding, or the signature does not verify.
     """
     envelope = Envelope.from_bytes(raw)
     (signature,) = envelope.signatures
     payload, sig = _strict_base64(envelope.payload), _strict_base64(signature.sig)
     if payload is None or sig is None:
-        raise BundleError("not_canonical", "base64 that is not in its one spelling", path=path)
+        raise BundleError("not_canonical", "base64 that is not canonical", path=path)
     try:
         key = PublicKey.from_line(signature.keyid)
     except TrustError as error:

@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentproof.claims.trace.order import Order
-from agentproof.models.events import Event
+from agentproof.models.events import Event, TraceEnded
 from tests.claims.builder import Script, evidence
 
 
 def _event(seq: int, after: tuple[int, ...] | None) -> Event:
-    return Event(seq=seq, after=after)
+    return TraceEnded(kind="trace.ended", seq=seq, after=after, trace="W1")
 
 
 def test_events_of_one_lane_are_ordered() -> None:

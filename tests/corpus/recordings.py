@@ -13,6 +13,7 @@ import pydantic_core
 from agentproof.bundle.store import Bundle, read_bundle, zip_bytes
 from agentproof.claims import judge, read_claims
 from agentproof.errors import AgentproofError
+from agentproof.models.events import RecorderFailed, ScriptWrote
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Judgement, Manifest
 from agentproof.models.projection import project
@@ -61,7 +62,7 @@ class Recording:
     def printed(self, mode: Mode = "as-written") -> Any:  # Any: JSON that a script prints
         """The last line of the script's standard output, as JSON where it is JSON."""
         for event in reversed(self.traces[mode].events):
-            if event.kind == "script.wrote" and event.stream == "stdout":
+            if isinstance(event, ScriptWrote) and event.stream == "stdout":
                 line = str(event.text).rstrip("\n").rpartition("\n")[2]
                 try:
                     return json.loads(line)
@@ -75,7 +76,7 @@ class Recording:
             f"{mode}: {event.part}: {event.error}"
             for mode, trace in self.traces.items()
             for event in trace.events
-            if event.kind == "recorder.failed"
+            if isinstance(event, RecorderFailed)
         ]
 
     def violated(self) -> dict[str, list[str]]:

@@ -218,7 +218,7 @@ def test_a_claim_that_this_tool_lacks_counts_for_nothing_and_is_told() -> None:
         {"id": "zz", "kind": "zz", "version": 7, "mode": "streamed", "stated": "violated"}
     ]
     assert exit_code(report) is Exit.INTACT
-    text = "\n".join(render_report(report))
+    text = " ".join("\n".join(render_report(report)).split())
     assert "zz 7 (streamed): the bundle says violated" in text
     assert "shows no violation of a rule that this tool has" in text
 
@@ -294,7 +294,7 @@ def test_every_place_that_shows_a_verdict_tells_what_was_left_out() -> None:
     report, story = checked.report, tell(checked)
     heading = "eyond what was recorded"
     for verbose in (False, True):
-        text = "\n".join(render_report(report, verbose=verbose))
+        text = " ".join("\n".join(render_report(report, verbose=verbose)).split())
         assert text.count(heading) == 2
         assert "shows 2 violations (approval-respected, state-integrity); beyond what was recorded" in text
     assert heading in "\n".join(render_report(report, quiet=True))

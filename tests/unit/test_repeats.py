@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentproof.models.events import BodyStarted, RunEnded
 from agentproof.record import repeats as agreement
 from agentproof.record.canonical import Canonical, Settled, canonicalise
 
@@ -62,7 +63,7 @@ def _body(**arguments: Any) -> Raw:
 
 
 def _arguments(found: agreement.Settlement) -> Any:
-    (event,) = (e for e in found.canonical[0].trace.events if e.kind == "body.started")
+    (event,) = (e for e in found.canonical[0].trace.events if isinstance(e, BodyStarted))
     return event.arguments
 
 
@@ -136,7 +137,9 @@ def test_a_field_that_one_recording_could_not_look_at_is_absent_from_both() -> N
         word, found = _settled(*(_events(_started("R:1"), end) for end in repeats))
         assert word == "same"
         assert all(
-            event.kind != "run.ended" or event.input_list is None for event in found.canonical[0].trace.events
+            event.input_list is None
+            for event in found.canonical[0].trace.events
+            if isinstance(event, RunEnded)
         )
 
 

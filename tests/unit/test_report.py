@@ -16,6 +16,7 @@ from agentproof.check.bundle import CheckedBundle, Reader, check_bundle
 from agentproof.diff.rows import Attempt, Series, build_rows
 from agentproof.errors import BundleError
 from agentproof.models.report import CheckResult
+from agentproof.models.text import visible
 from agentproof.models.wire import encode
 from agentproof.render import overview, terminal
 from agentproof.render.beside import beside, tells_the_same
@@ -26,7 +27,6 @@ from agentproof.render.markup import code, fence, length, prose
 from agentproof.render.sides import side_by_side
 from agentproof.render.steps import Branch
 from agentproof.render.story import Story, tell
-from agentproof.render.text import visible
 from tests.changes import changed
 from tests.forge import REPORTER, STRANGER, draft, sources, trust_in
 from tests.hostile import EVIL, hostile

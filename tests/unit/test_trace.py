@@ -4,11 +4,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from agentproof.models.events import AnyEvent, Event
+from agentproof.models.events import KINDS, Event
 from agentproof.models.trace import Trace
 from agentproof.models.wire import Sha256
-
-KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
 
 
 def _is_digest(annotation: Any) -> bool:  # Any: a type expression

@@ -10,13 +10,13 @@ script did not come as far as the SDK for a reason of its own (see `script-compl
 From: the reporter (`--should-print`, `--should-not-print`).
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from ...models.events import ScriptWrote
 from ...models.manifest import Finding
 from ...models.printed import may_hold
 from ...models.values import text_of
-from ...models.wire import Text
+from ...models.wire import Text, exactly
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding
 from .kind import Arguments
@@ -31,7 +31,7 @@ class Printed(Arguments):
     """Which text."""
 
     text: Text
-    never: Literal[True] | None = None
+    never: Annotated[Literal[True], exactly(bool)] | None = None
 
 
 ARGUMENTS = Printed

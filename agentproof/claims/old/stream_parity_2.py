@@ -21,11 +21,11 @@ from itertools import pairwise
 from typing import Any
 
 from ...models.events import HandoffMade
+from ...models.items import items_of, key_of, raw_of
 from ...models.manifest import Finding
 from ...models.projection import GENERATED_ID
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
-from ..trace.items import items_of, key_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

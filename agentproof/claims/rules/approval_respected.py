@@ -35,11 +35,11 @@ from ...models.events import (
     StateRestored,
     ToolStarted,
 )
+from ...models.items import call_id_of
 from ...models.manifest import Finding
 from ...sdk import KNOWN
 from ..trace.approvals import holds_approval, is_function_call, last_decisions, was_executed
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, times_asked
 from ..trace.states import StateLine

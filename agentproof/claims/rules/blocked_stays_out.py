@@ -17,9 +17,9 @@ Shown by: `tests/scripts/cases/blocked-answer-replayed` on 0.19.3.
 from collections.abc import Iterator
 
 from ...models.events import Event
+from ...models.items import Key, items_of, key_of, type_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Key, items_of, key_of, type_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

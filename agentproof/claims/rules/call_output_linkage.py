@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...models.events import Event
+from ...models.items import CALLS, OUTPUTS, Item, Key, answer_to, is_call, is_output, items_of, key_of, raw_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import CALLS, OUTPUTS, Item, Key, answer_to, is_call, is_output, items_of, key_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_handoff, filters_items
 

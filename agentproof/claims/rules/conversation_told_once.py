@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...models.events import ModelAnswered, ModelCalled, ToolEnded
+from ...models.items import Key, answer_to, is_call, is_output, items_of, key_of, raw_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Key, answer_to, is_call, is_output, items_of, key_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_handoff, setting
 

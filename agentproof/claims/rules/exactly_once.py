@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ...models.events import ToolStarted
+from ...models.items import call_id_of
 from ...models.manifest import Finding
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

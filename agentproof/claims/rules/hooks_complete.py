@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...models.events import HandoffMade, HookCalled
+from ...models.items import items_of
 from ...models.manifest import Finding
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
 from ..trace.hooks import known_hooks
-from ..trace.items import items_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, short
 from ..trace.runs import Run, filters_handoff, filters_items, setting
 

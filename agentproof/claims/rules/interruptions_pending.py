@@ -15,9 +15,9 @@ Shown by: a fault seeded into 0.24.0, `tests/seeded/interruptions-pending.toml`.
 from collections import Counter
 from collections.abc import Iterator
 
+from ...models.items import call_id_of, is_output, items_of, raw_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of, is_output, items_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

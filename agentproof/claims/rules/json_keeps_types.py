@@ -19,10 +19,10 @@ from typing import Any
 
 from ...models.diff import Change
 from ...models.events import StateDecided, StateMade, StateRestored, StateSerialised
+from ...models.items import Item, call_id_of, items_of, raw_of
 from ...models.manifest import Finding
 from ...models.values import from_state
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, call_id_of, items_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, short
 
 NAME = "json-keeps-types"

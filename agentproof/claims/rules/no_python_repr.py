@@ -21,9 +21,9 @@ import warnings
 from collections.abc import Iterator
 
 from ...models.events import McpCalled, ModelCalled, ToolStarted
+from ...models.items import call_id_of, is_output, items_of, key_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of, is_output, items_of, key_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "no-python-repr"

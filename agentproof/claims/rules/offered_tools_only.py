@@ -14,9 +14,9 @@ Shown by: a fault seeded into 0.24.0, `tests/seeded/offered-tools-only.toml`.
 from collections.abc import Iterator
 
 from ...models.events import ModelCalled, ToolStarted
+from ...models.items import call_id_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence
-from ..trace.items import call_id_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

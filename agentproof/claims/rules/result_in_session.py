@@ -17,9 +17,7 @@ Shown by: `tests/scripts/cases/max-turns-output-not-stored` on 0.19.2.
 from collections.abc import Iterator
 
 from ...models.events import SessionUsed
-from ...models.manifest import Finding
-from ..trace.evidence import Evidence, View
-from ..trace.items import (
+from ...models.items import (
     Item,
     Key,
     call_id_of,
@@ -31,6 +29,8 @@ from ..trace.items import (
     raw_of,
     type_of,
 )
+from ...models.manifest import Finding
+from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_items
 from ..trace.sessions import added_by

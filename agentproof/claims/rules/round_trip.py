@@ -23,10 +23,10 @@ from typing import Any
 
 from ...models.diff import Absent, Change
 from ...models.events import StateRestored
+from ...models.items import part_at
 from ...models.manifest import Finding
 from ...sdk import sdk_of
 from ..trace.evidence import Evidence, View
-from ..trace.items import part_at
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, sides
 
 NAME = "round-trip"

@@ -18,9 +18,9 @@ Shown by: a fault seeded into 0.24.0, `tests/seeded/session-feeds-model.toml`.
 from collections import Counter
 from collections.abc import Iterator
 
+from ...models.items import Item, call_id_of, is_call, is_output, items_of, key_of, raw_of, type_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, call_id_of, is_call, is_output, items_of, key_of, raw_of, type_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_handoff, filters_items, setting
 

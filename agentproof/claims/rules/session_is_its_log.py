@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...models.events import SessionUsed
+from ...models.items import Key, fields_of, items_of, key_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Key, fields_of, items_of, key_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.sessions import Store, added_by
 

@@ -35,9 +35,9 @@ from ...models.events import (
     StateObserved,
     StateRestored,
 )
+from ...models.items import call_id_of, items_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of, items_of
 from ..trace.outcome import MAX_FINDINGS, Outcome, Scope, make_finding, outcome, sides
 from ..trace.owned import is_scripts_own
 from ..trace.runs import Run

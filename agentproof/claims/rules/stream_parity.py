@@ -25,11 +25,11 @@ from itertools import pairwise
 from typing import Any
 
 from ...models.events import Event, HandoffMade, ModelAnswered, ModelCalled, ModelFailed
+from ...models.items import Item, items_of, key_of, raw_of
 from ...models.manifest import Finding
 from ...models.projection import GENERATED_ID
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, items_of, key_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

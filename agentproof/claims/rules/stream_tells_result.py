@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...models.events import Event, StreamCancelled, StreamItem
+from ...models.items import Item, Key, fields_of, items_of, key_of, raw_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, Key, fields_of, items_of, key_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_handoff, filters_items
 

@@ -15,9 +15,9 @@ Shown by: `tests/scripts/cases/nested-handoff-duplicates-calls` on 0.6.6.
 
 from collections.abc import Iterator
 
+from ...models.items import call_id_of, is_call, items_of, key_of, text_of, type_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import call_id_of, is_call, items_of, key_of, text_of, type_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 
 NAME = "told-once"

@@ -19,10 +19,10 @@ from bisect import bisect
 from collections.abc import Iterator
 
 from ...models.events import GuardrailRan, ToolEnded, ToolStarted
+from ...models.items import Item, call_id_of, items_of, raw_of
 from ...models.manifest import Finding
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, call_id_of, items_of, raw_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, short
 from ..trace.owned import may_change
 from ..trace.runs import Run, times_asked

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ...models.events import HandoffMade, ModelAnswered, ModelCalled
+from ...models.items import Key, is_call, is_output, items_of, key_of, type_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence
-from ..trace.items import Key, is_call, is_output, items_of, key_of, type_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run, filters_items
 

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ...models.events import ModelAnswered, ModelCalled
+from ...models.items import Item, items_of, key_of, text_of, type_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
-from ..trace.items import Item, items_of, key_of, text_of, type_of
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
 

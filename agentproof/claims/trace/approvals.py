@@ -7,10 +7,10 @@ state's own later JSON is never asked: what leaks into it is what the rules look
 from typing import Any, Literal
 
 from ...models.events import Event, StateDecided
+from ...models.items import find_calls, is_id
 from ...models.wire import MAX_TEXT
 from ...sdk import sdk_of
 from .evidence import View
-from .items import find_calls, is_id
 from .states import StateLine
 
 Side = Literal["approved", "rejected"]

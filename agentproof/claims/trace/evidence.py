@@ -21,11 +21,11 @@ from ...models.events import (
     SessionUsed,
     StateRestored,
 )
+from ...models.items import Key, items_of, key_of
 from ...models.manifest import EventRef
 from ...models.trace import Mode, Trace
 from ...models.wire import Sha256
 from ...sdk import sdk_of
-from .items import Key, items_of, key_of
 from .looked import Places
 from .order import Order
 from .runs import Run, runs_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...models.diff import ABSENT, Absent, Change
-from .items import call_id_of, fields_of, part_at, raw_of
+from ...models.items import call_id_of, fields_of, part_at, raw_of
 
 _FIXED = frozenset(
     f"builtins:{name}" for name in ("NoneType", "bool", "bytes", "complex", "float", "int", "str")

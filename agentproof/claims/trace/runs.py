@@ -17,7 +17,7 @@ from ...models.events import (
     ToolEnded,
     ToolStarted,
 )
-from .items import Item, call_id_of, is_call, items_of
+from ...models.items import Item, call_id_of, is_call, items_of
 
 
 @dataclass(eq=False)

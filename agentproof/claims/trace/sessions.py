@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...models.events import SessionUsed
+from ...models.items import Item, Key, items_of, key_of
 from ...sdk import KNOWN
-from .items import Item, Key, items_of, key_of
 
 _IN_MEMORY = ("", ":memory:")
 _WORK = "<work>"

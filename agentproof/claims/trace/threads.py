@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence, Set
 
-from .items import Key, answer_to, key_of
+from ...models.items import Key, answer_to, key_of
 from .runs import Run
 from .sessions import Stores
 from .states import Lineage

@@ -1,169 +1,27 @@
 """The closed vocabulary of events: one module a surface, one class a kind.
 
-A new kind is a new class in one of these modules and a new name in `AnyEvent`; the envelope and
-the kinds that the evidence projection reads stay as they are.
+A new kind is a new class in one of these modules, with its words and why the evidence leaves it out; nothing
+else lists it. The envelope and the kinds that the evidence projection reads stay as they are.
 """
 
-from .base import Event, Failure, Label
-from .hooks import GuardrailRan, HandoffMade, HookCalled
-from .probe import ProbeChecked, ProbeObserved
-from .runs import (
-    Interruption,
-    ModelAnswered,
-    ModelCalled,
-    ModelFailed,
-    ModelLeft,
-    ModelOffered,
-    ResultObserved,
-    RunEnded,
-    RunRefused,
-    RunStarted,
-    RunTaskEnded,
-)
-from .script import (
-    Frame,
-    LoopbackBound,
-    NetworkRefused,
-    ProcessEnded,
-    ProcessStarted,
-    RecorderFailed,
-    ScriptEnded,
-    ScriptStarted,
-    ScriptWrote,
-    SdkImported,
-    WarningRaised,
-)
-from .sessions import SessionUsed
-from .states import (
-    ContextDecided,
-    Moment,
-    StateDecided,
-    StateMade,
-    StateObserved,
-    StateRestored,
-    StateSerialised,
-)
-from .streams import StreamAgent, StreamBegan, StreamCancelled, StreamEnded, StreamItem
-from .testing import TestEnded, TestStarted
-from .tools import (
-    ApprovalAsked,
-    BodyRaised,
-    BodyReturned,
-    BodyStarted,
-    McpCalled,
-    ToolEnded,
-    ToolReported,
-    ToolStarted,
-)
-from .tracing import SpanEnded, TraceEnded
+from .base import *
+from .base import Event
+from .hooks import *
+from .probe import *
+from .runs import *
+from .script import *
+from .sessions import *
+from .states import *
+from .streams import *
+from .testing import *
+from .tools import *
+from .tracing import *
 
-AnyEvent = (
-    ApprovalAsked
-    | BodyRaised
-    | BodyReturned
-    | BodyStarted
-    | ContextDecided
-    | GuardrailRan
-    | HandoffMade
-    | HookCalled
-    | LoopbackBound
-    | McpCalled
-    | ModelAnswered
-    | ModelCalled
-    | ModelFailed
-    | ModelLeft
-    | ModelOffered
-    | NetworkRefused
-    | ProbeChecked
-    | ProbeObserved
-    | ProcessEnded
-    | ProcessStarted
-    | RecorderFailed
-    | ResultObserved
-    | RunEnded
-    | RunRefused
-    | RunStarted
-    | RunTaskEnded
-    | ScriptEnded
-    | ScriptStarted
-    | ScriptWrote
-    | SdkImported
-    | SessionUsed
-    | SpanEnded
-    | StateDecided
-    | StateMade
-    | StateObserved
-    | StateRestored
-    | StateSerialised
-    | StreamAgent
-    | StreamBegan
-    | StreamCancelled
-    | StreamEnded
-    | StreamItem
-    | TestEnded
-    | TestStarted
-    | ToolEnded
-    | ToolReported
-    | ToolStarted
-    | TraceEnded
-    | WarningRaised
-)
 
-__all__ = [
-    "AnyEvent",
-    "ApprovalAsked",
-    "BodyRaised",
-    "BodyReturned",
-    "BodyStarted",
-    "ContextDecided",
-    "Event",
-    "Failure",
-    "Frame",
-    "GuardrailRan",
-    "HandoffMade",
-    "HookCalled",
-    "Interruption",
-    "Label",
-    "LoopbackBound",
-    "McpCalled",
-    "ModelAnswered",
-    "ModelCalled",
-    "ModelFailed",
-    "ModelLeft",
-    "ModelOffered",
-    "Moment",
-    "NetworkRefused",
-    "ProbeChecked",
-    "ProbeObserved",
-    "ProcessEnded",
-    "ProcessStarted",
-    "RecorderFailed",
-    "ResultObserved",
-    "RunEnded",
-    "RunRefused",
-    "RunStarted",
-    "RunTaskEnded",
-    "ScriptEnded",
-    "ScriptStarted",
-    "ScriptWrote",
-    "SdkImported",
-    "SessionUsed",
-    "SpanEnded",
-    "StateDecided",
-    "StateMade",
-    "StateObserved",
-    "StateRestored",
-    "StateSerialised",
-    "StreamAgent",
-    "StreamBegan",
-    "StreamCancelled",
-    "StreamEnded",
-    "StreamItem",
-    "TestEnded",
-    "TestStarted",
-    "ToolEnded",
-    "ToolReported",
-    "ToolStarted",
-    "TraceEnded",
-    "WarningRaised",
-]
+def _kinds(parent: type[Event]) -> list[type[Event]]:
+    below = [kind for child in parent.__subclasses__() for kind in _kinds(child)]
+    return [*([parent] if "kind" in parent.model_fields else []), *below]
+
+
+KINDS: tuple[type[Event], ...] = tuple(sorted(_kinds(Event), key=lambda kind: kind.__name__))
+"""Every kind of event."""

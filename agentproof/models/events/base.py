@@ -1,6 +1,6 @@
 """The event envelope (frozen) and the types that every kind of event shares."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,9 @@ __all__ = [
     "Failure",
     "Label",
     "ListOf",
+    "NEEDS_NEW_PYTHON",
+    "SEES_MORE",
+    "Tone",
     "Seq",
     "StateDigest",
     "Text",
@@ -35,8 +38,24 @@ __all__ = [
 ]
 
 
+Tone = Literal["script", "run", "model", "tool", "state", "decision", "minor", "failure"]
+"""What an event is about, for its colour; `minor` ones may be folded away."""
+
+SEES_MORE: Final = "a recorder that sees more of these must not give another evidence id"
+NEEDS_NEW_PYTHON: Final = "CPython before 3.12 cannot see them"
+
+
 class Event(Wire):
-    """What every event carries. A kind adds its own fields beside these."""
+    """What every event carries. A kind adds its own fields beside these, and its own words.
+
+    A kind is registered by being there: with its fields in the schema, its words in every report.
+    """
+
+    if TYPE_CHECKING:
+        kind: Any  # each kind's own Literal
+    tone: ClassVar[Tone] = "script"
+    no_evidence: ClassVar[str | None] = None
+    """Why the evidence projection does not read this kind; None where it does (`models.projection`)."""
 
     seq: Seq
     """MUST count 1, 2, 3, … through the trace."""
@@ -47,6 +66,14 @@ class Event(Wire):
     after: ListOf[Seq] | None = None
     """The events that must precede this one, ascending and smaller than `seq`; absent means the one
     just before it. Two events that no chain of these connects happened in parallel."""
+
+    def words(self) -> str:
+        """What happened, as a sentence in plain text; it may hold letters that nobody should print."""
+        raise TypeError(f"{type(self).__name__} has no words of its own")
+
+    def details(self) -> list[str]:
+        """What it carries beyond its words, one line a part."""
+        return []
 
 
 class Failure(Wire):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Event, Failure, Text, Value
+from .base import SEES_MORE, Event, Failure, Text, Value
 
 
 class HookCalled(Event):
@@ -10,6 +10,9 @@ class HookCalled(Event):
 
     Tool hooks of the run are `tool.started` and `tool.ended` instead.
     """
+
+    tone = "minor"
+    no_evidence = SEES_MORE
 
     kind: Literal["hook.called"]
     scope: Literal["run", "agent"]
@@ -24,17 +27,29 @@ class HookCalled(Event):
     call_id: Text | None = None
     output: Value | None = None
 
+    def words(self) -> str:
+        return f"{self.scope} hook {self.hook}" + (f" of {self.agent}" if self.agent else "")
+
 
 class HandoffMade(Event):
     """One agent handed the run to another (the run's `on_handoff`)."""
+
+    tone = "run"
+    no_evidence = SEES_MORE
 
     kind: Literal["handoff.made"]
     from_agent: Text
     to_agent: Text
 
+    def words(self) -> str:
+        return f"{self.from_agent} hands over to {self.to_agent}"
+
 
 class GuardrailRan(Event):
     """A guardrail of any of the four kinds ran."""
+
+    tone = "run"
+    no_evidence = SEES_MORE
 
     kind: Literal["guardrail.ran"]
     guardrail_kind: Literal["input", "output", "tool_input", "tool_output"]
@@ -49,3 +64,7 @@ class GuardrailRan(Event):
     checked: Value | None = None
     """The output that an output guardrail was given."""
     error: Failure | None = None
+
+    def words(self) -> str:
+        came = {True: "trips", False: "lets it pass", None: "ran"}[self.tripped]
+        return f"{self.guardrail_kind.replace('_', ' ')} guardrail {self.name} {came}"

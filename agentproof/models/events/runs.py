@@ -2,12 +2,17 @@
 
 from typing import Literal
 
-from .base import ClassName, Count, Event, Failure, Label, ListOf, StateDigest, Text, Value, Wire
+from ..items import items_of
+from ..text import value_text
+from .base import SEES_MORE, ClassName, Count, Event, Failure, Label, ListOf, StateDigest, Text, Value, Wire
+from .phrases import MOMENTS, describe_call, describe_failure, describe_items, for_call, item_of, listed
 from .states import Moment
 
 
 class RunStarted(Event):
     """A run begins; `run` is its own label."""
+
+    tone = "run"
 
     kind: Literal["run.started"]
     parent: Label | None = None
@@ -35,15 +40,31 @@ class RunStarted(Event):
     session_before: Value | None = None
     """The session's contents just before the run."""
 
+    def words(self) -> str:
+        how = f" inside {self.parent}{for_call(self.call_id)}" if self.parent else ""
+        if self.context is not None and self.parent is None:  # a nested run is given one by the SDK itself
+            how += f", with a context ({self.context.removeprefix('builtins:').replace(':', '.')})"
+        # What the streamed mode streams by itself would make every step of it look like another one.
+        how += ", streamed" if self.streamed and not self.routed else ""
+        if self.state is not None:
+            return f"run {self.run} of {self.agent} resumes {self.state}{how}"
+        return f"run {self.run} of {self.agent} begins{how}: {value_text(self.input, 100)}"
+
 
 class RunRefused(Event):
     """An entry point of the SDK raised before any run began."""
+
+    tone = "failure"
+    no_evidence = SEES_MORE
 
     kind: Literal["run.refused"]
     entry: Text
     """Such as `Runner.run_sync`."""
     agent: Text | None = None
     error: Failure
+
+    def words(self) -> str:
+        return f"{self.entry} raises {describe_failure(self.error)} before a run begins"
 
 
 class Interruption(Wire):
@@ -54,9 +75,15 @@ class Interruption(Wire):
     agent: Text | None = None
     arguments: Value | None = None
 
+    def words(self) -> str:
+        """The call that waits."""
+        return describe_call(self.tool, self.arguments, self.call_id)
+
 
 class RunEnded(Event):
     """A run ends, for a streamed one at its consumer's end."""
+
+    tone = "run"
 
     kind: Literal["run.ended"]
     outcome: Literal["returned", "raised", "cancelled", "left", "unfinished"]
@@ -84,9 +111,28 @@ class RunEnded(Event):
     session_after: Value | None = None
     """The session's contents just after the run, also when it raised."""
 
+    def words(self) -> str:
+        if self.outcome == "raised" and self.error is not None:
+            return f"run {self.run} raises {describe_failure(self.error)}"
+        if self.outcome == "returned" and self.interruptions:
+            waiting = listed((item.words() for item in self.interruptions), 4)
+            return f"run {self.run} pauses for a decision on {waiting}"
+        if self.outcome == "returned":
+            return f"run {self.run} returns {value_text(self.final_output, 160)}"
+        if self.outcome == "unfinished":
+            return f"run {self.run} has not ended when the script is over"
+        return f"run {self.run}: {self.outcome}"
+
+    def details(self) -> list[str]:
+        """What the session holds after the run."""
+        return [f"in the session: {item_of(item)}" for item in items_of(self.session_after)]
+
 
 class ResultObserved(Event):
     """A returned result was looked at and is not as it was when last looked at."""
+
+    tone = "state"
+    no_evidence = SEES_MORE
 
     kind: Literal["result.observed"]
     result: Label
@@ -96,17 +142,30 @@ class ResultObserved(Event):
     """Both as `{"final_output", "items", "interruptions", "guardrails", "usage"}`."""
     moment: Moment
 
+    def words(self) -> str:
+        return f"the result {self.result} of {self.of_run} has changed, seen when {MOMENTS[self.moment]}"
+
 
 class RunTaskEnded(Event):
     """The task of a streamed run is over, whether or not anybody consumes its stream."""
+
+    tone = "minor"
+    no_evidence = SEES_MORE
 
     kind: Literal["run.task_ended"]
     outcome: Literal["returned", "raised", "cancelled"]
     error: Failure | None = None
 
+    def words(self) -> str:
+        error = f" {describe_failure(self.error)}" if self.error else ""
+        return f"the task of {self.run} has {self.outcome}{error}"
+
 
 class ModelOffered(Event):
     """What the model is offered by the calls of a run from here on: told once, until it changes."""
+
+    tone = "minor"
+    no_evidence = SEES_MORE
 
     kind: Literal["model.offered"]
     tools: Value | None = None
@@ -114,9 +173,20 @@ class ModelOffered(Event):
     handoffs: Value | None = None
     output_schema: Value | None = None
 
+    def words(self) -> str:
+        parts = [
+            f"{len(found)} {what}{'s' if len(found) != 1 else ''}"
+            for found, what in ((self.tools, "tool"), (self.handoffs, "handoff"))
+            if isinstance(found, list) and found
+        ]
+        parts += ["an output schema"] if self.output_schema is not None else []
+        return f"the model is offered {', '.join(parts)}"
+
 
 class ModelCalled(Event):
     """The SDK asks the model."""
+
+    tone = "model"
 
     kind: Literal["model.called"]
     call: Label
@@ -136,9 +206,21 @@ class ModelCalled(Event):
     handoff_filters: ListOf[Text] = ()
     """The offered handoffs that filter or nest the history which the next agent gets."""
 
+    def words(self) -> str:
+        count = len(items_of(self.input))
+        offered = f"; tools: {listed(self.tools, 6)}" if self.tools else ""
+        return f"the model is asked ({self.call}) with {count} item{'' if count == 1 else 's'}{offered}"
+
+    def details(self) -> list[str]:
+        """What the model is told."""
+        return [item_of(item) for item in items_of(self.input)]
+
 
 class ModelAnswered(Event):
     """The model answered, for a stream when it is exhausted."""
+
+    tone = "model"
+    no_evidence = SEES_MORE
 
     kind: Literal["model.answered"]
     call: Label
@@ -148,9 +230,15 @@ class ModelAnswered(Event):
     stream: Value | None = None
     """The stream events at their granularity, as types; absent for a plain call."""
 
+    def words(self) -> str:
+        return f"the model answers: {describe_items(self.output)}"
+
 
 class ModelFailed(Event):
     """The model raised."""
+
+    tone = "failure"
+    no_evidence = SEES_MORE
 
     kind: Literal["model.failed"]
     call: Label
@@ -158,10 +246,19 @@ class ModelFailed(Event):
     stream: Value | None = None
     """The stream events that came before, as types; absent for a plain call."""
 
+    def words(self) -> str:
+        return f"the model raises {describe_failure(self.error)}"
+
 
 class ModelLeft(Event):
     """The SDK stopped listening to a stream before the response was complete."""
 
+    tone = "model"
+    no_evidence = SEES_MORE
+
     kind: Literal["model.left"]
     call: Label
     stream: Value
+
+    def words(self) -> str:
+        return f"the SDK stops listening to {self.call}"

@@ -2,11 +2,15 @@
 
 from typing import Literal
 
-from .base import ClassName, Count, Event, Failure, Label, Text, Value
+from ..items import items_of
+from .base import SEES_MORE, ClassName, Count, Event, Failure, Label, Text, Value
+from .phrases import describe_failure
 
 
 class SessionUsed(Event):
     """One operation on a session; those that it makes inside of itself are not told."""
+
+    no_evidence = SEES_MORE
 
     kind: Literal["session.used"]
     session: Label
@@ -29,3 +33,16 @@ class SessionUsed(Event):
     result: Value | None = None
     """What `get_items` or `pop_item` gave."""
     error: Failure | None = None
+
+    def words(self) -> str:
+        who = "the SDK" if self.by_sdk else "the script"
+        count = len(items_of(self.items if self.items is not None else self.result))
+        limit = "" if self.limit is None else f" of at most {self.limit}"
+        verb = {
+            "add_items": f"adds {count} to",
+            "get_items": f"reads {count}{limit} from",
+            "pop_item": "takes the last of",
+            "clear_session": "clears",
+        }[self.operation]
+        failed = f", which raises {describe_failure(self.error)}" if self.error else ""
+        return f"{who} {verb} session {self.session}{failed}"

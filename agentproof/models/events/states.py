@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from .base import Event, Failure, Label, ListOf, StateDigest, Text, Value
+from ..text import value_text
+from .base import SEES_MORE, Event, Failure, Label, ListOf, StateDigest, Text, Value
+from .phrases import MOMENTS, describe_failure
 
 Moment = Literal["decision", "restore", "run_start", "run_end", "exit", "body"]
 """When all live states are looked at (`restore`: also when a state's JSON is taken). `body` (the return
@@ -12,6 +14,8 @@ of a function of the script) depends on the Python version, so the evidence proj
 class StateMade(Event):
     """`result.to_state()` returned a state."""
 
+    tone = "state"
+
     kind: Literal["state.made"]
     state: Label
     snapshot: StateDigest
@@ -20,9 +24,14 @@ class StateMade(Event):
     live: Value | None = None
     """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
+    def words(self) -> str:
+        return f"{self.state} is made from {f'result {self.result}' if self.result else 'a result'}"
+
 
 class StateDecided(Event):
     """The script approved or rejected a pending call on a state."""
+
+    tone = "decision"
 
     kind: Literal["state.decided"]
     state: Label
@@ -38,9 +47,19 @@ class StateDecided(Event):
     live: Value | None = None
     """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
+    def words(self) -> str:
+        verb = "approved" if self.decision == "approve" else "rejected"
+        options = f" with {value_text(self.options, 80)}" if self.options else ""
+        tool = f" ({self.tool})" if self.tool else ""
+        refused = f", which raises {describe_failure(self.error)}" if self.error else ""
+        return f"{self.call_id or 'a call'}{tool} is {verb} on {self.state}{options}{refused}"
+
 
 class StateSerialised(Event):
     """The script asked a state for its JSON."""
+
+    tone = "state"
+    no_evidence = SEES_MORE
 
     kind: Literal["state.serialised"]
     state: Label
@@ -49,9 +68,14 @@ class StateSerialised(Event):
     live: Value | None = None
     """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
+    def words(self) -> str:
+        return f"{self.state} is written as {'JSON' if self.form == 'json' else 'a string'}"
+
 
 class StateRestored(Event):
     """The script made a state from JSON."""
+
+    tone = "state"
 
     kind: Literal["state.restored"]
     state: Label
@@ -64,9 +88,14 @@ class StateRestored(Event):
     live: Value | None = None
     """Tool outputs in the live state: `[{"call_id", "output", "output_type"}, …]`."""
 
+    def words(self) -> str:
+        return f"{self.state} is read from {'JSON' if self.form == 'json' else 'a string'}"
+
 
 class StateObserved(Event):
     """A live state was looked at and is not as it was when last looked at."""
+
+    tone = "state"
 
     kind: Literal["state.observed"]
     state: Label
@@ -75,12 +104,22 @@ class StateObserved(Event):
     """The state when it was last looked at."""
     moment: Moment
 
+    def words(self) -> str:
+        return f"{self.state} has changed, seen when {MOMENTS[self.moment]}"
+
 
 class ContextDecided(Event):
     """The script approved or rejected a call on a run context instead of a state."""
+
+    tone = "decision"
+    no_evidence = SEES_MORE
 
     kind: Literal["context.decided"]
     decision: Literal["approve", "reject"]
     call_id: Text | None = None
     tool: Text | None = None
     options: Value
+
+    def words(self) -> str:
+        verb = "approved" if self.decision == "approve" else "rejected"
+        return f"{self.call_id or 'a call'} is {verb} on a run context"

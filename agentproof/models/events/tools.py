@@ -2,12 +2,16 @@
 
 from typing import Annotated, Literal
 
+from ..text import value_text
 from ..wire import exactly
-from .base import ClassName, Event, Failure, Label, Text, Value
+from .base import NEEDS_NEW_PYTHON, SEES_MORE, ClassName, Event, Failure, Label, Text, Value
+from .phrases import describe_call, describe_failure, for_call
 
 
 class ToolStarted(Event):
     """The SDK is about to run a tool."""
+
+    tone = "tool"
 
     kind: Literal["tool.started"]
     agent: Text
@@ -27,9 +31,15 @@ class ToolStarted(Event):
     extractor: bool | None = None
     """For an agent as a tool: whether it has an output extractor of its own."""
 
+    def words(self) -> str:
+        needs = ", which needs approval" if self.needs_approval else ""
+        return f"tool {describe_call(self.tool, self.arguments, self.call_id)} starts{needs}"
+
 
 class ToolEnded(Event):
     """The tool gave its output; a start without an end means that it raised or was cancelled."""
+
+    tone = "tool"
 
     kind: Literal["tool.ended"]
     agent: Text
@@ -41,9 +51,15 @@ class ToolEnded(Event):
     """True where the tool stands for a function of the reproduction's own that did not run, though the
     arguments are such as it takes (CPython 3.12 and newer)."""
 
+    def words(self) -> str:
+        return f"tool {self.tool} gives {value_text(self.output, 160)}{for_call(self.call_id)}"
+
 
 class ToolReported(Event):
     """The provider says that it ran a tool (hosted MCP and its like): nothing ran here."""
+
+    tone = "tool"
+    no_evidence = SEES_MORE
 
     kind: Literal["tool.reported"]
     tool: Text
@@ -54,9 +70,15 @@ class ToolReported(Event):
     output: Value | None = None
     error: Value | None = None
 
+    def words(self) -> str:
+        return f"the provider reports that it ran {describe_call(self.tool, self.arguments, self.call_id)}"
+
 
 class McpCalled(Event):
     """A tool of an MCP server was called, and what the server gave."""
+
+    tone = "tool"
+    no_evidence = SEES_MORE
 
     kind: Literal["mcp.called"]
     server: Text | None = None
@@ -65,9 +87,17 @@ class McpCalled(Event):
     result: Value | None = None
     error: Failure | None = None
 
+    def words(self) -> str:
+        call = describe_call(self.tool, self.arguments, None)
+        given = describe_failure(self.error) if self.error else value_text(self.result, 120)
+        return f"MCP server {self.server} is asked for {call}: {given}"
+
 
 class ApprovalAsked(Event):
     """The SDK asked a tool's `needs_approval` callback."""
+
+    tone = "decision"
+    no_evidence = SEES_MORE
 
     kind: Literal["approval.asked"]
     tool: Text | None = None
@@ -76,9 +106,18 @@ class ApprovalAsked(Event):
     answer: bool | None = None
     error: Failure | None = None
 
+    def words(self) -> str:
+        answer = "yes" if self.answer else "no"
+        if self.error is not None:
+            answer = describe_failure(self.error)
+        return f"does {describe_call(self.tool, self.arguments, self.call_id)} need approval? {answer}"
+
 
 class BodyStarted(Event):
     """A function of the reproduction's own files began (second evidence, CPython 3.12 and newer)."""
+
+    tone = "minor"
+    no_evidence = NEEDS_NEW_PYTHON
 
     kind: Literal["body.started"]
     frame: Label
@@ -89,20 +128,35 @@ class BodyStarted(Event):
     tool: Text | None = None
     """The tool that this function is the body of, where the SDK called it."""
 
+    def words(self) -> str:
+        return f"function {self.function} begins ({self.frame})"
+
 
 class BodyReturned(Event):
     """That function returned."""
+
+    tone = "minor"
+    no_evidence = NEEDS_NEW_PYTHON
 
     kind: Literal["body.returned"]
     frame: Label
     function: Text
     value: Value
 
+    def words(self) -> str:
+        return f"function {self.function} returns {value_text(self.value)} ({self.frame})"
+
 
 class BodyRaised(Event):
     """That function raised."""
+
+    tone = "failure"
+    no_evidence = NEEDS_NEW_PYTHON
 
     kind: Literal["body.raised"]
     frame: Label
     function: Text
     error: Failure
+
+    def words(self) -> str:
+        return f"function {self.function} raises {describe_failure(self.error)} ({self.frame})"

@@ -2,11 +2,15 @@
 
 from typing import Literal
 
-from .base import Event, Label, Text, Value
+from ..text import value_text
+from .base import SEES_MORE, Event, Label, Text, Value
 
 
 class SpanEnded(Event):
     """A span was finished."""
+
+    tone = "minor"
+    no_evidence = SEES_MORE
 
     kind: Literal["span.ended"]
     span: Label | None = None
@@ -19,12 +23,23 @@ class SpanEnded(Event):
     data: Value | None = None
     """What else the span's data holds, without what a model's span says again of its call."""
 
+    def words(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        error = f": {value_text(self.error, 80)}" if self.error is not None else ""
+        return f"span {self.span_type}{name} ends{error}"
+
 
 class TraceEnded(Event):
     """A trace was finished."""
+
+    tone = "minor"
+    no_evidence = SEES_MORE
 
     kind: Literal["trace.ended"]
     trace: Label
     name: Text | None = None
     group_id: Value | None = None
     metadata: Value | None = None
+
+    def words(self) -> str:
+        return f"trace{f' {self.name}' if self.name else ''} ends"

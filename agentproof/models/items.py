@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...models.diff import ABSENT
-from ...models.values import short_text
+from .diff import ABSENT
+from .values import short_text
 
 CALLS = {
     "function_call": "function_call_output",

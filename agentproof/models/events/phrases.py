@@ -1,11 +1,21 @@
-"""What passes between a model and the SDK, in a few words: items, calls, exceptions."""
+"""What events are told with: items, calls and exceptions in a few words."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from ..claims.trace.items import Item, call_id_of, is_call, is_output, items_of, text_of, type_of
-from ..models.events import Event, Failure, ModelCalled, RunEnded
-from .text import one_line, value_text
+from ..items import Item, call_id_of, is_call, is_output, items_of, text_of, type_of
+from ..text import one_line, value_text
+from .base import Failure
+
+MOMENTS = {
+    "decision": "a decision was made",
+    "restore": "a state was made, read or written",
+    "run_start": "a run began",
+    "run_end": "a run ended",
+    "exit": "the script ended",
+    "body": "a function of the script returned",
+}
+"""When a look at a state or result was taken."""
 
 
 def describe_failure(error: Failure) -> str:
@@ -20,16 +30,8 @@ def describe_items(value: Any, limit: int = 3) -> str:  # Any: a value
     return listed((_item(item) for item in items_of(value)), limit) or "nothing"
 
 
-def details(event: Event) -> list[str]:
-    """What an event carries, one line a part: what a model is told, what a session holds after a run."""
-    if isinstance(event, ModelCalled):
-        return [_item_of(item) for item in items_of(event.input)]
-    if isinstance(event, RunEnded):
-        return [f"in the session: {_item_of(item)}" for item in items_of(event.session_after)]
-    return []
-
-
-def _item_of(item: Item) -> str:
+def item_of(item: Item) -> str:
+    """An item with its role."""
     role = item.get("role")
     return f"{role}: {_item(item)}" if isinstance(role, str) else _item(item)
 
