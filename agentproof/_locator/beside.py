@@ -15,6 +15,7 @@ journal's name: how many starts and steps lay before it, the SDK's stack, the sc
 import array
 import asyncio
 import asyncio.base_events
+import asyncio.events
 import contextvars
 import json
 import os
@@ -126,6 +127,8 @@ class Probe:
                 sdk.append((self.file(code.co_filename), frame.f_lineno))
             elif script is None and code.co_filename.startswith(self.root):
                 script = (code.co_filename[len(self.root) :], frame.f_lineno)
+            elif code.co_name == "_run" and code.co_filename == asyncio.events.__file__:
+                break  # below stands whoever runs the loop; the task's creator is in its context
             frame = frame.f_back
         created, by = _creator.get()
         return sdk + list(created), script if script is not None else by
