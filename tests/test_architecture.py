@@ -38,7 +38,7 @@ OFFLINE = {name for name, rank in RANK.items() if rank <= RANK["check"]}
 REACHING_OUT = {"system/children.py", "system/processes.py", "trust/agent.py", "check/many.py"}
 """Children of ours are told how to end; ssh-agent is asked on its socket; many bundles are checked by forked
 workers."""
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_recorder" not in path.parts)
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not {"_recorder", "_locator"} & {*path.parts})
 
 
 def _imports_of(path: Path) -> Iterator[tuple[str, int]]:
@@ -88,6 +88,7 @@ def test_what_checks_a_bundle_imports_nothing_that_reaches_out(path: Path) -> No
     sorted(
         [
             *(PACKAGE / "_recorder").rglob("*.py"),
+            *(PACKAGE / "_locator").rglob("*.py"),
             PACKAGE / "isolation" / "launcher.py",
             PACKAGE / "isolation" / "confine.py",
             PACKAGE / "isolation" / "syscalls.py",
@@ -119,9 +120,10 @@ def test_every_module_has_a_layer_and_every_layer_its_module_and_its_paragraph()
         assert name.startswith("__") or re.search(rf"^- \*\*.*\b{name}\b.*\*\*", paragraphs, re.M), name
 
 
-def test_no_module_at_the_top_is_private_but_the_recorder() -> None:
+def test_no_module_at_the_top_is_private_but_what_runs_beside_a_script() -> None:
     tops = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
-    assert {name for name in tops if name.startswith("_") and not name.startswith("__")} == {"_recorder"}
+    private = {name for name in tops if name.startswith("_") and not name.startswith("__")}
+    assert private == {"_recorder", "_locator"}
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

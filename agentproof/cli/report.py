@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     help="Record the reproduction on the latest release too and say whether it shows there; runs its script.",
 )
 @click.option(
+    "--cause",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="What `agentproof explain --output FILE` wrote of the bundle: a section of the issue.",
+)
+@click.option(
     "--output",
     type=OutputPath(),
     help="Write to this file. Default: to the standard output.",
@@ -64,6 +70,7 @@ def report(
     trust_files: tuple[str, ...],
     wheels: tuple[Path, ...],
     latest: bool,
+    cause: Path | None,
     output: Path | None,
     quiet: bool,
 ) -> None:
@@ -79,12 +86,14 @@ def report(
     from .check import own_reader
 
     reader = own_reader(trust_files=trust_files, wheels=wheels)
+    if cause is not None and form != "markdown":
+        raise UsageError("--cause is a section of an issue", hint="leave out --format")
     if form == "summary":
         if latest:
             raise UsageError("--latest is for an issue or a page", hint="`agentproof compare --with latest`")
         text = _summary(bundles, reader)
     else:
-        text = _described(bundles, form, reader, latest=latest, quiet=quiet)
+        text = _described(bundles, form, reader, latest=latest, cause=cause, quiet=quiet)
     if output is not None:
         write_atomic(output, text.encode())
         if not quiet:
@@ -100,7 +109,9 @@ def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
     return render_summary(read_entries(bundles, reader=reader))
 
 
-def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, quiet: bool) -> str:
+def _described(
+    bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, cause: Path | None, quiet: bool
+) -> str:
     from ..errors import UsageError
     from ..render.groups import Attachment
     from .reading import read_groups
@@ -129,6 +140,7 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
 
         return render_page(groups)
     from ..render.markdown import render_issue
+    from .explain import explanation_of
 
     (group,) = groups
     story, *others = group.stories
@@ -140,7 +152,9 @@ def _described(bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: 
         good, (story, *others) = story, others
         others = [good, *others]
         lead = visible_words(group.row.cells[1], group.row)
-    return render_issue(story, attachment=group.recordings[0].file, others=others, lead=lead)
+    told = explanation_of(cause, story.report.bundle_id) if cause is not None else None
+    attached = group.recordings[0].file
+    return render_issue(story, attachment=attached, others=others, lead=lead, cause=told)
 
 
 def _all_of(path: Path) -> list[Path]:

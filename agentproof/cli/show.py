@@ -1,11 +1,19 @@
 """`agentproof show`: show what happened in a bundle, step by step."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .group import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..render.story import Story
 
 
 @examples(
@@ -25,7 +33,15 @@ from .group import examples
     help="Show this mode alone. Default: as written, and streamed where its steps differ.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show hooks, spans, stream items and functions too.")
-def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, everything: bool) -> None:
+@click.option(
+    "--where",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="What `agentproof explain --output FILE` wrote: tell the place of each step, too.",
+)
+def show(
+    bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, everything: bool, where: Path | None
+) -> None:
     """Show what happened in BUNDLE, step by step, without running any of it.
 
     Nested runs are indented; ∥ marks a step whose place beside the one before it is arbitrary, since the
@@ -48,6 +64,17 @@ def show(bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, every
     if spec is not None:
         lines = terminal.render_state(tellings[0], story, spec, diffs=diffs)
     else:
-        lines = terminal.render_story(story, tellings=tellings, diffs=diffs, everything=everything)
+        places = _places(story, where) if where is not None else None
+        lines = terminal.render_story(
+            story, tellings=tellings, diffs=diffs, everything=everything, places=places
+        )
     for line in lines:
         click.echo(line)
+
+
+def _places(story: Story, where: Path) -> Mapping[tuple[str, int], str]:
+    """The place of each event by its mode and number, of an explanation of this very bundle."""
+    from ..render.cause import places
+    from .explain import explanation_of
+
+    return places(explanation_of(where, story.report.bundle_id))

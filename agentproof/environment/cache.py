@@ -16,7 +16,7 @@ from ..system import temporary
 from . import lock_cache, uv
 from .wheel_store import OWN_CACHES, WheelStore, alone
 
-Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "refused", "uv"]
+Kind = Literal["wheel", "lock", "bytecode", "built", "recording", "refused", "neighbours", "uv"]
 
 MAX_BYTES: Final = 4 * 2**30
 """What the caches may hold before a recording prunes them: some hundred environments."""
@@ -27,6 +27,7 @@ _KINDS: Final[tuple[tuple[str, Kind], ...]] = (
     ("built", "built"),
     ("recordings", "recording"),
     ("refused", "refused"),
+    ("neighbours", "neighbours"),
 )
 """Directories that hold one file an item."""
 _UV_SECONDS: Final = 120.0

@@ -30,7 +30,7 @@ try:
 except ImportError:  # Windows: what was used in the last hour is spared
     fcntl = None  # type: ignore[assignment]
 
-OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings", "refused")
+OWN_CACHES: Final = ("wheels", "locks", "bytecode", "built", "recordings", "refused", "neighbours")
 """Directories below the cache's root that agentproof itself writes to; `uv` beside them is uv's."""
 
 IN_USE: Final = "in-use"

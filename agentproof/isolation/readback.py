@@ -27,6 +27,8 @@ Outcome = Literal["ended", "killed", "timed_out", "too_much_output", "out_of_mem
 
 MAX_EVENT_BYTES: Final = 64 * 2**20
 """All events of one mode of one run."""
+MAX_LOCATED_BYTES: Final = 64 * 2**20
+"""What the probe of `explain` writes of one process in one mode."""
 _MAX_END_BYTES = 8 * 2**20
 _NOTE: Final = "conduct.found"
 """The kind of a line that is no event: what a process did to the SDK, told before its last word."""
@@ -69,6 +71,8 @@ class RawRecording:
     observed_ms: int = 0
     """Milliseconds for which the recorder held the script up to look at it, of `passed_ms` in all."""
     passed_ms: int = 0
+    located: tuple[bytes, ...] = ()
+    """What the probe of `explain` wrote, one document a process; of an ordinary recording nothing."""
 
 
 class _End(Wire):
@@ -165,7 +169,17 @@ def read_mode(
         paths=paths,
         observed_ms=last.observed_ms,
         passed_ms=last.passed_ms,
+        located=tuple(_located(control, mode)),
     )
+
+
+def _located(control: Path, mode: Mode) -> Iterator[bytes]:
+    for name in sorted(os.listdir(control)):
+        if name.startswith(f"{mode}.") and name.endswith(".located.json"):
+            data, size = read_member(control, name, limit=MAX_LOCATED_BYTES) or (b"", 0)
+            if size > len(data):
+                raise RecorderError(f"{name}: {size} bytes is over the limit of {MAX_LOCATED_BYTES}")
+            yield data
 
 
 def captured(control: Path, name: str, *, kept: int, most: int) -> StreamBytes:

@@ -39,6 +39,7 @@ from .watching import FileWatch, ran_unobserved
 
 MODES: Final[tuple[Mode, ...]] = ("as-written", "streamed")
 _RECORDER = Path(__file__).parents[1] / "_recorder"
+_LOCATOR = Path(__file__).parents[1] / "_locator"
 
 
 class PreparedEnvironment(Protocol):
@@ -81,17 +82,35 @@ class Observation:
 @cache
 def recorder_archive() -> bytes:
     """The recorder as one zipapp: stored, sorted, with fixed times, so that its SHA-256 names its content."""
-    names = sorted(
-        path.relative_to(_RECORDER).as_posix() for path in _RECORDER.rglob("*.py") if path.is_file()
-    )
+    return _archive(_sources(_RECORDER))
+
+
+def locating_archive(wanted: object) -> bytes:
+    """The recorder with the probe of `explain` beside it, which is asked for `wanted` (JSON)."""
+    locator = _sources(_LOCATOR)
+    question = f"import json\n\nWANTED = json.loads({json.dumps(wanted, sort_keys=True)!r})\n"
+    beside = {f"locator/{name}": data for name, data in locator.items() if name != "__main__.py"}
+    start = {"__main__.py": locator["__main__.py"], "locator/wanted.py": question.encode()}
+    return _archive({**_sources(_RECORDER), **beside, **start})
+
+
+def _sources(folder: Path) -> dict[str, bytes]:
+    # Line ends as in the repository, also where git checked out others.
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().replace(b"\r\n", b"\n")
+        for path in folder.rglob("*.py")
+        if path.is_file()
+    }
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name in names:
+        for name in sorted(files):
             member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             member.create_system = 3
             member.external_attr = 0o100644 << 16
-            # Line ends as in the repository, also where git checked out others.
-            archive.writestr(member, (_RECORDER / name).read_bytes().replace(b"\r\n", b"\n"))
+            archive.writestr(member, files[name])
     return buffer.getvalue()
 
 

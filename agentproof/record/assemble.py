@@ -176,7 +176,7 @@ def _canonical(
         return canonicalise(
             mode,
             each.events,
-            ending=_ending(each),
+            ending=ending_of(each),
             streams={"stdout": each.stdout, "stderr": each.stderr},
             paths=each.paths,
             shared_ids=shared,
@@ -221,7 +221,7 @@ def _redactor(redact: SecretPatterns | None, variables: Variables) -> Redactor |
     return Redactor(redact or SecretPatterns({}), variables=variables.masked, shapes=redact is not None)
 
 
-def _ending(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
+def ending_of(raw: RawRecording) -> Mapping[str, Any] | None:  # Any: JSON
     """The end of a process that could not write it itself."""
     if any(event.get("kind") == "script.ended" for event in raw.events):
         return None

@@ -50,7 +50,7 @@ from .conditions import Conditions
 from .final_check import check_sound
 from .observe import observe
 from .progress import Progress
-from .reproduction import check_wheels, reproduction_in
+from .reproduction import Reproduction, check_wheels, reproduction_in
 from .variables import check_given
 
 
@@ -113,26 +113,8 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         CannotDoError: the environment cannot be built, or the script cannot be held in as asked for.
         RecorderError: our own recorder failed.
     """
-    if checked.status == "UNTRUSTED" and checked.bundle is not None:
-        # Its check stopped at the signature; whom to trust is not asked here.
-        checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
-    bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
-    if checked.status == "INVALID" or bundle is None or recorded is None or judged is None:
-        failed = next((check for check in checked.report.checks if check.status == "failed"), None)
-        raise BundleError(
-            (failed.reason if failed else None) or "invalid",
-            f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
-            hint="`agentproof check-current-bundle` says more; nothing was run",
-        )
-    reproduction = reproduction_in(bundle).expecting(conditions.expectations)
-    check_wheels(reproduction)
-    check_given(conditions.variables, reproduction.variables)
-    wheel_store.hold(wheel_store.cache_root())
-    interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
-    with temporary.directory("replay") as scratch:
-        lock = _lock_again(
-            bundle, recorded, interpreter, scratch, offline=conditions.offline, progress=progress
-        )
+    _, bundle, recorded, judged = sound(checked)
+    reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
     progress.done("target", _target_line(recorded, lock))
     differences = tuple(environment_differences(recorded, lock))
     progress.done("locked", _locked_line(lock, differences))
@@ -151,6 +133,47 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         environment=differences,
         differences=tuple(_differences(bundle, seen)),
     )
+
+
+def sound(checked: CheckedBundle) -> tuple[CheckedBundle, Bundle, Manifest, Judgement]:
+    """What was checked, whomever it is signed by, with its parts.
+
+    Raises:
+        BundleError: it is not sound.
+    """
+    if checked.status == "UNTRUSTED" and checked.bundle is not None:
+        # Its check stopped at the signature; whom to trust is not asked here.
+        checked = check_bundle(checked.bundle, reader=Reader(), label=checked.report.bundle)
+    bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
+    if checked.status == "INVALID" or bundle is None or recorded is None or judged is None:
+        failed = next((check for check in checked.report.checks if check.status == "failed"), None)
+        raise BundleError(
+            (failed.reason if failed else None) or "invalid",
+            f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
+            hint="`agentproof check-current-bundle` says more; nothing was run",
+        )
+    return checked, bundle, recorded, judged
+
+
+def lock_of(
+    bundle: Bundle, recorded: Manifest, *, conditions: Conditions, progress: Progress
+) -> tuple[Reproduction, locking.Lock]:
+    """The reproduction of a sound bundle, and its environment for an interpreter here, by rule 2.
+
+    Raises:
+        UsageError: an option makes no sense.
+        CannotDoError: the environment cannot be had.
+    """
+    reproduction = reproduction_in(bundle).expecting(conditions.expectations)
+    check_wheels(reproduction)
+    check_given(conditions.variables, reproduction.variables)
+    wheel_store.hold(wheel_store.cache_root())
+    interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
+    with temporary.directory("replay") as scratch:
+        lock = _lock_again(
+            bundle, recorded, interpreter, scratch, offline=conditions.offline, progress=progress
+        )
+    return reproduction, lock
 
 
 def attest(replayed: ReplayResult, key: signing.PrivateKey, *, at: datetime | None = None) -> Bundle:

@@ -11,10 +11,12 @@ from ..bundle.store import short
 from ..claims.judge import explain_reason
 from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
 from ..models.events.phrases import describe_failure
+from ..models.explanation import Explanation
 from ..models.manifest import is_latest, name_of_build
 from ..models.printed import VARIES
 from ..models.text import as_text, visible
 from ..sdk import KNOWN
+from .cause import render_cause
 from .issue import describe_bug
 from .markup import code, fence, length, prose
 from .story import Story, mode_words
@@ -35,10 +37,16 @@ _MAX_TEST_FILE = 12_000
 
 
 def render_issue(
-    story: Story, *, attachment: str, others: Iterable[Story] = (), lead: str | None = None
+    story: Story,
+    *,
+    attachment: str,
+    others: Iterable[Story] = (),
+    lead: str | None = None,
+    cause: Explanation | None = None,
 ) -> str:
     """The issue's body; `lead` is its first sentence, where it is not the story's own. `attachment` is the
-    name of the file to attach; `others` are recordings of the same reproduction on other releases."""
+    name of the file to attach; `others` are recordings of the same reproduction on other releases;
+    `cause` is what `explain` found."""
     before = "\n".join(
         [
             *describe_bug(story, lead),
@@ -46,7 +54,8 @@ def render_issue(
             *_traceback(story),
         ]
     )
-    after = "\n".join([*_expected(story), *_evidence(story, attachment)])
+    where = render_cause(cause) if cause is not None else ()
+    after = "\n".join([*_expected(story), *where, *_evidence(story, attachment)])
     left = MAX_LENGTH - length(before) - length(after)
     return "\n".join([before, *_steps(story, left), after]) + "\n"
 

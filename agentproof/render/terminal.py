@@ -1,6 +1,6 @@
 """A bundle in the terminal: its verdict, its traces as trees, a state at an event, what changed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
 
@@ -26,9 +26,17 @@ _MAX_CHANGES = 12
 
 
 def render_story(
-    story: Story, *, tellings: Sequence[TraceStory], diffs: bool, everything: bool
+    story: Story,
+    *,
+    tellings: Sequence[TraceStory],
+    diffs: bool,
+    everything: bool,
+    places: Mapping[tuple[str, int], str] | None = None,
 ) -> Iterator[str]:
-    """The verdict, then each trace as a tree; one that tells the same as the first is only named."""
+    """The verdict, then each trace as a tree; one that tells the same as the first is only named.
+
+    `places` are what `explain` found of each event, by mode and number.
+    """
     target = story.manifest.target
     yield click.style(visible(story.title), bold=True)
     yield f"{target.name} {name_of_build(target)}, {story.report.status}: {verdict_sentence(story)}"
@@ -53,7 +61,8 @@ def render_story(
             yield f"{click.style(telling.mode, bold=True)}: the same steps"
             continue
         yield click.style(telling.mode, bold=True)
-        yield from _parts(telling.parts, 0, diffs=diffs, everything=everything)
+        own = {seq: place for (mode, seq), place in (places or {}).items() if mode == telling.mode}
+        yield from _parts(telling.parts, 0, diffs=diffs, everything=everything, places=own)
 
 
 def verdict_sentence(story: Story) -> str:
@@ -103,10 +112,17 @@ def _look_at(telling: TraceStory, spec: str) -> tuple[Step, Look]:
     return seen[-1]
 
 
-def _parts(parts: Iterable[Step | Branch], depth: int, *, diffs: bool, everything: bool) -> Iterator[str]:
+def _parts(
+    parts: Iterable[Step | Branch],
+    depth: int,
+    *,
+    diffs: bool,
+    everything: bool,
+    places: Mapping[int, str],
+) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Branch):
-            yield from _parts(part.parts, depth + 1, diffs=diffs, everything=everything)
+            yield from _parts(part.parts, depth + 1, diffs=diffs, everything=everything, places=places)
             continue
         if part.tone == "minor" and not part.remarks and not everything:
             continue
@@ -114,6 +130,8 @@ def _parts(parts: Iterable[Step | Branch], depth: int, *, diffs: bool, everythin
         mark = "∥" if part.parallel else " "
         yield f"{part.seq:>5} {mark} {bars}{click.style(part.text, fg=_COLOURS.get(part.tone))}"
         margin = f"{'':>8}{bars}  "
+        if part.seq in places:
+            yield click.style(f"{margin}{visible(places[part.seq])}", dim=True)
         for text in dict.fromkeys(remark.text for remark in part.remarks):
             yield f"{margin}{click.style('✗ ' + visible(text), fg='red')}"
         for line in part.event.details() if part.remarks or everything else ():

@@ -1,0 +1,361 @@
+"""From a bundle to lines of the SDK.
+
+1. The bundle's script is replayed with a probe beside the recorder. Unless the evidence is the bundle's,
+   nothing is explained.
+2. Where an older or newer release is given, it is run there too, and functions are named of which a line
+   that differs ran. That is where a cause must be, if the difference between the releases is one.
+3. With the bundle's release alone, functions are named where it is worth to look; that is no cause.
+4. For findings about a state or a result, a second replay names the object that two of them share.
+5. Healthy scenarios on the same release tell what any script runs.
+
+Nothing of it enters journal, traces, manifest or ids of the bundle.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..bundle.store import Bundle, bundle_id, short
+from ..check.bundle import CheckedBundle
+from ..claims import explain as explain_finding
+from ..claims.rules import script_completed
+from ..errors import CannotDoError, UsageError
+from ..models.explanation import (
+    EventPlace,
+    ExplainedWheel,
+    Explanation,
+    FunctionPlace,
+    QuotedLine,
+    SharedObject,
+    Side,
+    Statement,
+)
+from ..models.manifest import ClaimResult, Manifest
+from ..models.trace import Mode
+from ..record.conditions import Conditions
+from ..record.progress import Progress
+from ..record.recording import locked
+from ..record.replay import lock_of, sound
+from ..record.reproduction import Reproduction
+from ..record.target import Target, built
+from ..sdk import KNOWN
+from . import neighbours, objects
+from .changes import changed_functions, difference
+from .located import Line, Located, LocatedRun, prepared
+from .ranking import Ran, by_rarity, functions_that_ran, fused, rarest_difference, signals
+from .source import MAX_SOURCE_BYTES, Source, read_source
+
+MOST_CAUSES: Final = 5
+MOST_PLACES: Final = 10
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A replay of the bundle with all that is needed to rank."""
+
+    run: LocatedRun
+    again: LocatedRun | None
+    source: Source
+    healthy: Mapping[Mode, list[frozenset[Line]]]
+    notes: tuple[str, ...]
+
+
+def explain(
+    checked: CheckedBundle, other: Target | None, *, conditions: Conditions, progress: Progress
+) -> Explanation:
+    """Replay a checked bundle with the probe, also on another target where one is given.
+
+    Raises:
+        BundleError: the bundle is not sound.
+        UsageError: nothing in it is violated and no other release is given; or an option makes no sense.
+        CannotDoError: the replay shows other evidence, or an environment cannot be had.
+        RecorderError: our own recorder failed.
+    """
+    checked, bundle, recorded, judgement = sound(checked)
+    violated = [claim for claim in judgement.claims if claim.status == "violated"]
+    if not violated and other is None:
+        raise UsageError(
+            "nothing in this bundle is violated, so there is nothing to look for",
+            hint="name a release on which it behaves otherwise: --with VERSION",
+        )
+    conditions = replace(conditions, allow_sdk_changes=recorded.conduct.allowed)
+    reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
+    progress.done("target", f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}")
+    with prepared(lock, conditions, progress) as environment:
+        progress.working("replaying with the probe")
+        asked = objects.pointers([each for each in violated if each.kind in objects.ABOUT_OBJECTS])
+        run = environment.run(reproduction, {"pointers": asked})
+        refuse_other_evidence(bundle, run.bundle)
+        progress.done("replayed", "the same evidence, with the probe beside it")
+        selected, notes = objects.select(
+            [each for each in violated if each.kind in objects.ABOUT_OBJECTS], run.modes, checked.traces
+        )
+        again = None
+        if selected:
+            progress.working("following the shared objects")
+            again = environment.run(reproduction, {"slots": objects.slots(selected)})
+            if again.bundle.document.evidence_id != recorded.evidence_id:
+                again = None
+                notes.append(
+                    "followed line by line the script shows other evidence: shared objects are not told"
+                )
+        progress.working("running the healthy scenarios")
+        healthy = neighbours.scenarios(environment)
+        source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
+    seen = _Seen(run, again, source, healthy, tuple(notes))
+    modes = _modes(violated, run.modes)
+    ran = _ran(seen, modes, violated)
+    shared: list[SharedObject] = []
+    for each in selected if again is not None else ():
+        said = objects.told(each, run.modes[each.mode], again.modes[each.mode], source) if again else ""
+        if isinstance(said, str):
+            notes.append(said)
+        elif not any(said.held[:1] == one.held[:1] and said.type == one.type for one in shared):
+            shared.append(said)
+    base = Explanation(
+        format="agentproof/explanation",
+        version=0,
+        bundle_id=bundle_id(bundle),
+        evidence_id=recorded.evidence_id,
+        wheels=(_wheel("bundle", source),),
+        modes=tuple(modes),
+        kind="one_release",
+        executed=len(ran),
+        neighbours=max((len(healthy.get(mode, ())) for mode in modes), default=0),
+        shared=tuple(shared),
+        events=tuple(_events(run, source)),
+        notes=(*notes, *_notes(run, modes, source)),
+    )
+    if other is None:
+        return _one_release(base, seen, ran, violated)
+    return _two_releases(
+        base, seen, ran, modes, violated, other, reproduction, recorded, conditions, progress
+    )
+
+
+def refuse_other_evidence(bundle: Bundle, seen: Bundle) -> None:
+    """Rule 1.
+
+    Raises:
+        CannotDoError: the replay shows other evidence.
+    """
+    mine, theirs = bundle.document, seen.document
+    if mine.evidence_id == theirs.evidence_id:
+        return
+    why = "; its repeats differ too" if any(each.agreement == "differ" for each in theirs.recordings) else ""
+    raise CannotDoError(
+        f"the replay shows other evidence ({short(theirs.evidence_id)}) than the bundle "
+        f"({short(mine.evidence_id)}){why}: lines of another course of events would explain nothing",
+        hint="`agentproof replay` says what differs",
+    )
+
+
+def _modes(violated: Sequence[ClaimResult], seen: Mapping[Mode, Located]) -> list[Mode]:
+    """The modes in which something is violated; as written where the rule is about both, or none is."""
+    named = {claim.mode for claim in violated if claim.kind != script_completed.NAME}
+    order: tuple[Mode, ...] = ("as-written", "streamed")
+    both = [mode for mode in order if mode in seen]
+    chosen = [mode for mode in both if mode in named]
+    if "both" in named:
+        return both
+    return chosen[:1] or both[:1]
+
+
+def _witnesses(violated: Sequence[ClaimResult], modes: Sequence[Mode]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for claim in violated:
+        for finding in claim.because[:6]:
+            for ref in finding.events:
+                if ref.mode in modes:
+                    found.setdefault(modes.index(ref.mode), []).append(ref.seq)
+    return found
+
+
+def _ran(seen: _Seen, modes: Sequence[Mode], violated: Sequence[ClaimResult]) -> list[Ran]:
+    words = [claim.kind for claim in violated]
+    for claim in violated:
+        words += [explain_finding(claim, finding) for finding in claim.because[:3]]
+    return functions_that_ran(
+        seen.source,
+        [seen.run.modes[mode] for mode in modes],
+        _healthy(seen.healthy, modes),
+        witnesses=_witnesses(violated, modes),
+        words=" ".join(words),
+    )
+
+
+def _healthy(healthy: Mapping[Mode, list[frozenset[Line]]], modes: Sequence[Mode]) -> list[frozenset[Line]]:
+    return [lines for mode in modes for lines in healthy.get(mode, ())]
+
+
+def _one_release(
+    base: Explanation, seen: _Seen, ran: Sequence[Ran], violated: Sequence[ClaimResult]
+) -> Explanation:
+    rules = [claim.kind for claim in violated]
+    found = [
+        _place(each, seen.source, _why(base, each, rules))
+        for each in _shared_first(base, fused(ran, rules))[:MOST_PLACES]
+    ]
+    return base.model_copy(update={"functions": tuple(found)})
+
+
+def _holding(base: Explanation) -> set[tuple[str, str]]:
+    """The functions by which an object came to be held twice, which is where it should have become two."""
+    return {(each.file, each.function) for shared in base.shared for each in shared.held}
+
+
+def _shared_first(base: Explanation, order: Sequence[Ran]) -> list[Ran]:
+    holding = _holding(base)
+    return sorted(order, key=lambda each: each.function.key not in holding)
+
+
+def _why(base: Explanation, each: Ran, rules: Sequence[str]) -> tuple[str, ...]:
+    why = signals(each, neighbours=base.neighbours, rules=rules)
+    return (
+        ("the object above came to be held twice here", *why)
+        if each.function.key in _holding(base)
+        else tuple(why)
+    )
+
+
+def _two_releases(  # noqa: PLR0917  (one step of `explain`, which hands on what it made)
+    base: Explanation,
+    seen: _Seen,
+    ran: Sequence[Ran],
+    modes: Sequence[Mode],
+    violated: Sequence[ClaimResult],
+    other: Target,
+    reproduction: Reproduction,
+    recorded: Manifest,
+    conditions: Conditions,
+    progress: Progress,
+) -> Explanation:
+    theirs, source, notes = run_other(reproduction, other, recorded, conditions, progress)
+    if source.target.sha256 == seen.source.target.sha256:
+        raise UsageError(f"--with {other.label} is the bundle's own wheel", hint="name another release")
+    ran_old = frozenset().union(*(seen.run.modes[mode].lines for mode in modes))
+    ran_new = frozenset().union(*(theirs.modes[mode].lines for mode in modes if mode in theirs.modes))
+    changed = changed_functions(seen.source, source, ran_old, ran_new)
+    found = {each.function.key: each for each in changed if each.ran}
+    rare = rarest_difference({key: each.old for key, each in found.items()}, _healthy(seen.healthy, modes))
+    order = _shared_first(base, by_rarity([each for each in ran if each.function.key in found], rare))
+    functions = []
+    for each in order[:MOST_CAUSES]:
+        one = found[each.function.key]
+        lines = [
+            QuotedLine(
+                side=side,
+                file=one.function.file,
+                line=line.line,
+                text=text,
+                ran=line.ran,
+                change=line.change,
+            )
+            for line in difference(seen.source, source, one, ran_old, ran_new)
+            for side in [_SIDES[line.change]]
+            if (text := (source if side == "other" else seen.source).text(one.function.file, line.line))
+            is not None
+        ]
+        place = _place(each, seen.source, _why(base, each, ()))
+        their_file = source.files.get(one.function.file)
+        functions.append(
+            place.model_copy(
+                update={
+                    "lines": tuple(lines),
+                    "other_blob": their_file.blob if their_file is not None else None,
+                }
+            )
+        )
+    still = {claim.id for claim in theirs.bundle.document.judgement.claims if claim.status == "violated"}
+    gone = [claim.id for claim in violated if claim.id not in still]
+    if violated and not gone:
+        notes.append(
+            f"what is violated here is violated on {source.target.version} too: the lines that differ "
+            "are not its cause"
+        )
+    return base.model_copy(
+        update={
+            "kind": "two_releases",
+            "wheels": (*base.wheels, _wheel("other", source)),
+            "changed": len(changed),
+            "ran": len(found),
+            "functions": tuple(functions),
+            "notes": (*base.notes, *notes),
+        }
+    )
+
+
+_SIDES: Final[Mapping[str, Side]] = {"removed": "bundle", "same": "bundle", "added": "other"}
+
+
+def run_other(
+    reproduction: Reproduction, other: Target, recorded: Manifest, conditions: Conditions, progress: Progress
+) -> tuple[LocatedRun, Source, list[str]]:
+    """The same script on another target, with the probe.
+
+    Raises:
+        UsageError: there is no such target.
+        CannotDoError: the environment cannot be had.
+    """
+    minor = ".".join(recorded.environment.python.version.split(".")[:2])
+    theirs = replace(conditions, python=conditions.python or minor)
+    with built(other, theirs, progress) as target:
+        lock = locked(reproduction, target, theirs, progress)
+        with prepared(lock, theirs, progress) as environment:
+            progress.working("running it there with the probe")
+            run = environment.run(reproduction, {})
+            source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
+    progress.done("ran", f"on {lock.target.version} with the probe")
+    return run, source, list(_notes(run, list(run.modes), source))
+
+
+def _place(each: Ran, source: Source, why: tuple[str, ...]) -> FunctionPlace:
+    function = each.function
+    return FunctionPlace(
+        file=function.file,
+        function=function.name,
+        first=function.first,
+        last=function.last,
+        blob=source.files[function.file].blob,
+        signals=why,
+    )
+
+
+def _wheel(side: Side, source: Source) -> ExplainedWheel:
+    target = source.target
+    return ExplainedWheel(
+        side=side,
+        name=target.name,
+        version=target.version,
+        filename=target.wheel,
+        sha256=target.sha256,
+        base=source.base,
+    )
+
+
+def _events(run: LocatedRun, source: Source) -> Iterator[EventPlace]:
+    for mode, located in sorted(run.modes.items()):
+        for seq, event in sorted(located.events.items()):
+            sdk = None
+            for file, line in event.sdk[:1]:
+                text, function = source.text(file, line), source.function_at(file, line)
+                if text is not None:
+                    name = function.name if function is not None else "<module>"
+                    sdk = Statement(side="bundle", file=file, line=line, text=text, ran=True, function=name)
+            script = f"{event.script[0]}:{event.script[1]}" if event.script is not None else None
+            if sdk is not None or script is not None:
+                yield EventPlace(mode=mode, seq=seq, script=script, sdk=sdk)
+
+
+def _notes(run: LocatedRun, modes: Iterable[Mode], source: Source) -> Iterator[str]:
+    version = source.target.version
+    for gap in sorted({gap for mode in modes if mode in run.modes for gap in run.modes[mode].gaps}):
+        yield f"{version}: {gap}"
+    for name, file in sorted(source.files.items()):
+        if not file.is_told:
+            over = (
+                f"over {MAX_SOURCE_BYTES // 2**20} MB" if len(file.data) > MAX_SOURCE_BYTES else "no Python 3"
+            )
+            yield f"{version}: {name} is {over}: its functions are not told"
+    if source.base is None:
+        yield f"{version}: no release with a public repository, so there are no links; git's ids are given"

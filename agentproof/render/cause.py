@@ -1,0 +1,188 @@
+"""What `explain` found, in a terminal of 80 columns and as Markdown. With one release, no word says cause."""
+
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from ..models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject, Side, Statement
+from ..models.text import visible
+from .markup import code, fence, prose
+
+WIDTH = 80
+
+MEASURED_ONE = (
+    "On 16 known bugs such a list had a function that the fix changed among the first 3 in 7, among all 10 "
+    "in 10."
+)
+"""docs/explain.md has the cases; change both together."""
+MEASURED_TWO = (
+    "On 16 known bugs the first of such a list was one that the fix changed in 11, one of the first 5 in 15."
+)
+_SIGN = {"removed": "-", "added": "+", "same": " "}
+_MAX_SHOWN = 12
+_MAX_LINKS = 3
+
+
+def render_explanation(told: Explanation) -> Iterator[str]:
+    """For a terminal."""
+    version = told.version_of("bundle")
+    for shared in told.shared:
+        yield from _shared(told, shared)
+        yield ""
+    if told.kind == "two_releases":
+        yield click.style(f"What differs in {told.version_of('other')} and ran", bold=True)
+        yield f"{told.ran} of {told.changed} changed functions ran, of {told.executed} that ran at all."
+        yield from _wrapped(MEASURED_TWO if told.functions else "No line that differs between the two ran.")
+    else:
+        yield click.style(f"Where to look in {version}", bold=True)
+        yield from _wrapped(
+            f"A list of places, by what speaks for each; {told.executed} functions ran. {MEASURED_ONE}"
+        )
+    for number, each in enumerate(told.functions, start=1):
+        yield ""
+        yield from _function(told, number, each)
+    if told.commits:
+        yield ""
+        yield click.style("Commits between the two that changed these functions", bold=True)
+        for commit in told.commits:
+            yield from _wrapped(f"{commit.id[:10]} {commit.subject}", indent="  ", hang="    ")
+    for note in told.notes:
+        yield ""
+        yield from _wrapped(f"note: {note}")
+
+
+def _shared(told: Explanation, shared: SharedObject) -> Iterator[str]:
+    yield click.style("One object, held twice", bold=True) + f"  ({shared.claim})"
+    first, *others = shared.paths
+    yield from _wrapped(
+        f"{first} and {' and '.join(others[:2])} are one {shared.type}", indent="  ", hang="    "
+    )
+    yield from _wrapped(f"(the finding is at {shared.pointer})", indent="  ", hang="    ")
+    if shared.made is not None:
+        yield from _statement(told, "made", shared.made)
+    for number, each in enumerate(shared.held):
+        yield from _statement(told, "held twice" if not number else "called from", each)
+    for each in shared.written:
+        yield from _statement(told, "written", each)
+    if shared.outside:
+        yield f"  {'written':<12}by the script, while no code of the SDK ran"
+    elif not shared.written:
+        yield f"  {'written':<12}by no line of the SDK that was seen"
+
+
+def _statement(told: Explanation, label: str, each: Statement) -> Iterator[str]:
+    yield "  " + _cut(f"{label:<12}{short_file(each.file)}:{each.line} in {each.function}", WIDTH - 2)
+    yield f"  {'':<12}  {_cut(each.text.strip(), WIDTH - 16)}"
+    url = told.link(each)
+    if url is not None:
+        yield f"  {'':<4}{url}"
+
+
+def _function(told: Explanation, number: int, each: FunctionPlace) -> Iterator[str]:
+    yield f"{number:>2}. {click.style(visible(each.function), bold=True)}"
+    yield f"    {short_file(each.file)}:{each.first}-{each.last}"
+    yield from _wrapped("; ".join(each.signals), indent="    ", hang="    ")
+    shown = [line for line in each.lines if line.ran or line.change != "same"]
+    for line in shown[:_MAX_SHOWN]:
+        ran = "*" if line.ran else " "
+        text = f"{ran}{_SIGN[line.change]}{line.line:>5} {line.text.rstrip()}"
+        yield "    " + click.style(_cut(text, WIDTH - 4), fg={"-": "red", "+": "green"}.get(text[1]))
+    if len(shown) > _MAX_SHOWN:
+        yield f"      … {len(shown) - _MAX_SHOWN} more lines in the file of --output"
+    for url in _links(told, each):
+        yield f"    {url}"
+    yield f"    git blob {each.blob}"
+
+
+def _links(told: Explanation, each: FunctionPlace) -> list[str]:
+    """One for each side: the first line that differs and ran; with one release the function."""
+    if not each.lines:
+        url = told.link_to("bundle", each.file, each.first)
+        return [url] if url is not None else []
+    sides: tuple[Side, ...] = ("bundle", "other")
+    found = []
+    for side in sides:
+        line = _first(each, side)
+        url = told.link(line) if line is not None else None
+        if url is not None:
+            found.append(url)
+    return found[:_MAX_LINKS]
+
+
+def _first(each: FunctionPlace, side: Side) -> QuotedLine | None:
+    mine = [line for line in each.lines if line.side == side]
+    changed = [line for line in mine if line.change != "same"] or mine
+    return next((line for line in changed if line.ran), changed[0] if changed else None)
+
+
+def render_cause(told: Explanation) -> Iterator[str]:
+    """As a section of an issue in Markdown."""
+    yield ""
+    yield "### Where in the SDK"
+    for shared in told.shared:
+        yield ""
+        names = " and ".join(map(code, shared.paths[:3]))
+        made = f", made in {_linked(told, shared.made)}" if shared.made is not None else ""
+        yield f"{names} are one {code(shared.type)}{made}."
+        for number, line in enumerate(shared.held[:2]):
+            how = "held twice by" if not number else "called from"
+            yield f"- {how} {_linked(told, line)}: {code(line.text.strip())}"
+        for line in shared.written:
+            yield f"- written by {_linked(told, line)}: {code(line.text.strip())}"
+        if shared.outside:
+            yield "- written by the script, while no code of the SDK ran"
+    yield ""
+    if told.kind == "two_releases":
+        yield (
+            f"Of {told.changed} functions that differ between {code(told.version_of('bundle'))} and "
+            f"{code(told.version_of('other'))}, {told.ran} ran. {MEASURED_TWO}"
+        )
+    else:
+        yield f"Where to look, which is no cause: {told.executed} functions ran. {MEASURED_ONE}"
+    yield ""
+    for number, each in enumerate(told.functions, start=1):
+        name = code(f"{short_file(each.file)} {each.function}")
+        url = next(iter(_links(told, each)), None)
+        place = f"[{name}]({url})" if url is not None else name
+        yield f"{number}. {place}, git blob {code(each.blob[:10])}: {prose('; '.join(each.signals))}"
+    first = next((each for each in told.functions if each.lines), None)
+    if first is not None:
+        yield ""
+        text = "\n".join(f"{_SIGN[line.change]}{line.text}" for line in first.lines)
+        yield fence(text, "diff", limit=3000)
+    for commit in told.commits:
+        yield f"- commit {code(commit.id[:10])}: {prose(commit.subject)}"
+    for note in told.notes:
+        yield f"- {prose(note)}"
+
+
+def places(told: Explanation) -> dict[tuple[str, int], str]:
+    """Of each event, by mode and number: the script's line that led to it, and the innermost of the SDK."""
+    found = {}
+    for event in told.events:
+        sdk = f"{short_file(event.sdk.file)}:{event.sdk.line}" if event.sdk is not None else None
+        found[event.mode, event.seq] = " \N{RIGHTWARDS ARROW} ".join(filter(None, (event.script, sdk)))
+    return {key: text for key, text in found.items() if text}
+
+
+def _linked(told: Explanation, each: Statement) -> str:
+    name = code(f"{short_file(each.file)}:{each.line}")
+    url = told.link(each)
+    return f"{f'[{name}]({url})' if url is not None else name} ({code(each.function)})"
+
+
+def short_file(file: str) -> str:
+    """A file's path without the package that all of them begin with."""
+    return file.partition("/")[2] or file
+
+
+def _wrapped(text: str, *, indent: str = "", hang: str = "") -> list[str]:
+    return textwrap.wrap(
+        visible(text), WIDTH, initial_indent=indent, subsequent_indent=hang, break_long_words=False
+    )
+
+
+def _cut(text: str, width: int) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= width else shown[: width - 1] + "…"

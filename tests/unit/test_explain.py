@@ -1,0 +1,419 @@
+"""What `explain` says of stored probe data and of small wheels; nothing is run."""
+
+import io
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentproof.bundle.store import read_bundle, shelf_of
+from agentproof.cause import objects
+from agentproof.cause.changes import changed_functions, difference
+from agentproof.cause.checking import problems
+from agentproof.cause.commits import commits_between
+from agentproof.cause.explain import explain, refuse_other_evidence
+from agentproof.cause.located import Event, Located
+from agentproof.cause.ranking import Ran, by_rarity, functions_that_ran, fused, signals
+from agentproof.cause.source import MAX_SOURCE_BYTES, Source, SourceFile, read_source
+from agentproof.check.bundle import Reader, check_path
+from agentproof.errors import CannotDoError, UsageError
+from agentproof.isolation.runner import locating_archive, recorder_archive
+from agentproof.models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject
+from agentproof.models.manifest import ClaimResult, Finding, Origin, Target
+from agentproof.record.conditions import Conditions
+from agentproof.record.progress import Silent
+from agentproof.render.cause import WIDTH, render_cause, render_explanation
+
+GIT = shutil.which("git") or "git"
+HOLDS = Path(__file__).parents[2] / "bundles" / "sibling-approval" / "0.21.0"
+
+OLD = b'''def kept(a):
+    """Doc."""
+    return a
+
+
+def shared(state):
+    first = state
+    return first
+
+
+def added(x):
+    y = x
+    return y
+'''
+NEW = b'''def kept(a):
+    """Another doc."""
+    # and a comment
+    return a
+
+
+def shared(state):
+    first = dict(state)
+    return first
+
+
+def added(x):
+    y = x
+    if y:
+        y = 2
+    return y
+'''
+
+
+def wheel(data: bytes, *, url: str | None = "Repository, https://github.com/a/b") -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("agents/run.py", data)
+        project = f"Project-URL: {url}\n" if url is not None else ""
+        archive.writestr("openai_agents-1.dist-info/METADATA", f"Metadata-Version: 2.1\nName: x\n{project}\n")
+    return buffer.getvalue()
+
+
+def target(version: str = "1", kind: str = "index") -> Target:
+    return Target(
+        name="openai-agents",
+        version=version,
+        wheel=f"openai_agents-{version}-py3-none-any.whl",
+        sha256="0" * 64,
+        size=1,
+        origin=Origin.from_shape({"kind": kind}),
+    )
+
+
+def source(data: bytes, version: str = "1") -> Source:
+    return read_source(wheel(data), target(version), "agents")
+
+
+def located(*lines: int, entered: tuple[int, ...] = ()) -> Located:
+    return Located(
+        segments=(("", frozenset(("agents/run.py", line) for line in lines)),),
+        entered=tuple(("agents/run.py", line) for line in entered),
+        events={},
+        names={},
+    )
+
+
+def test_the_git_id_is_that_of_git() -> None:
+    assert SourceFile("a.py", b"hello\n").blob == "ce013625030ba8dba906f756967f9e9ca394464a"
+
+
+def test_comments_and_docstrings_are_no_change() -> None:
+    lines = located(3, 7, 8, 12, 13).lines
+    found = changed_functions(source(OLD), source(NEW, "2"), lines, located(8, 9, 13, 14, 16).lines)
+    assert [each.function.name for each in found] == ["shared", "added"]
+
+
+def test_a_function_whose_changed_lines_did_not_run_is_not_said_to_have_run() -> None:
+    found = changed_functions(source(OLD), source(NEW, "2"), located(3).lines, located(4).lines)
+    assert [each.ran for each in found] == [False, False]
+
+
+def test_lines_around_an_addition_count_in_the_old_release() -> None:
+    ran = located(12, 13).lines
+    (_, added) = changed_functions(source(OLD), source(NEW, "2"), ran, frozenset())
+    assert added.old == {12, 13}
+    shown = list(difference(source(OLD), source(NEW, "2"), added, ran, frozenset()))
+    assert [(each.change, each.line) for each in shown] == [("same", 12), ("added", 14), ("added", 15)]
+
+
+def test_a_link_is_given_for_a_release_with_a_repository_alone() -> None:
+    assert source(OLD, "1.2").base == "https://github.com/a/b/blob/v1.2"
+    assert read_source(wheel(OLD, url=None), target(), "agents").base is None
+    assert read_source(wheel(OLD, url="Repository, https://elsewhere.org/x"), target(), "agents").base is None
+    assert read_source(wheel(OLD), target(kind="file"), "agents").base is None
+
+
+def test_a_file_over_the_limit_has_lines_and_no_functions() -> None:
+    file = SourceFile("agents/run.py", OLD + b"#" * MAX_SOURCE_BYTES)
+    assert not file.is_told
+    assert not file.functions
+    assert file.lines[0] == "def kept(a):"
+
+
+def test_the_rarest_line_comes_first_then_lines_that_nobody_runs_then_recency() -> None:
+    healthy = [located(7, 8, 3).lines, located(7, 3).lines]
+    ran = functions_that_ran(
+        source(OLD), [located(3, 7, 8, 12, 13, entered=(1, 6, 11))], healthy, witnesses={}, words=""
+    )
+    assert [(each.function.name, each.rarest, each.unseen) for each in by_rarity(ran)] == [
+        ("added", 0, 2),
+        ("shared", 1, 0),
+        ("kept", 2, 0),
+    ]
+
+
+def test_the_stack_does_not_count_where_it_misled() -> None:
+    (one,) = functions_that_ran(source(OLD), [located(3)], [], witnesses={}, words="")
+    stacked = Ran(one.function, 0, 1, 10**9, stack=0)
+    assert "on the stack where the rule was violated" in signals(stacked, neighbours=2, rules=["told-once"])
+    assert "on the stack where the rule was violated" not in signals(
+        stacked, neighbours=2, rules=["approval-respected"]
+    )
+    assert fused([stacked], ["approval-respected"]) == [stacked]
+
+
+def explanation(**changes: object) -> Explanation:
+    file = SourceFile("agents/run.py", OLD)
+    function = FunctionPlace(
+        file="agents/run.py",
+        function="shared",
+        first=6,
+        last=8,
+        blob=file.blob,
+        lines=(QuotedLine(side="bundle", file="agents/run.py", line=7, text="    first = state", ran=True),),
+        signals=("ran",),
+    )
+    shape = {
+        "format": "agentproof/explanation",
+        "version": 0,
+        "bundle_id": "1" * 64,
+        "evidence_id": "2" * 64,
+        "wheels": [
+            {
+                "side": "bundle",
+                "name": "openai-agents",
+                "version": "1",
+                "filename": "openai_agents-1-py3-none-any.whl",
+                "sha256": "0" * 64,
+                "base": "https://github.com/a/b/blob/v1",
+            }
+        ],
+        "modes": ["as-written"],
+        "kind": "one_release",
+        "functions": [function.to_shape()],
+        **changes,
+    }
+    return Explanation.from_shape(shape)
+
+
+def test_one_release_is_a_place_to_look_and_never_a_cause() -> None:
+    told = "\n".join([*render_explanation(explanation()), *render_cause(explanation())]).lower()
+    assert "where to look" in told
+    assert "cause" not in told.replace("which is no cause", "")
+    assert "known bugs" in told
+
+
+def test_a_terminal_of_80_columns_is_enough_but_for_links() -> None:
+    lines = list(render_explanation(explanation()))
+    assert [line for line in lines if len(line) > WIDTH and "https://" not in line] == []
+
+
+def test_what_explain_wrote_is_read_back() -> None:
+    assert Explanation.from_bytes(explanation().to_bytes()) == explanation()
+
+
+def test_the_ordinary_archive_has_nothing_of_the_probe() -> None:
+    names = zipfile.ZipFile(io.BytesIO(recorder_archive())).namelist()
+    assert not [name for name in names if "locator" in name]
+    beside = zipfile.ZipFile(io.BytesIO(locating_archive({"pointers": [["S", "/a"]]})))
+    assert {*names} < {*beside.namelist()}
+    scope: dict[str, object] = {}
+    exec(beside.read("locator/wanted.py"), scope)  # noqa: S102  (our own generated module)
+    assert scope["WANTED"] == json.loads('{"pointers": [["S", "/a"]]}')
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({}, []),
+        ({"line": 8}, ["agents/run.py:8 of the bundle wheel is '    return first', not '    first = state'"]),
+        ({"text": "    first = other"}, ["agents/run.py:7 of the bundle wheel is '    first = state', not"]),
+        ({"line": 99}, ["agents/run.py:99 of the bundle wheel is None"]),
+    ],
+)
+def test_a_quoted_line_that_is_none_of_the_wheels_is_found(
+    changes: dict[str, object], wrong: list[str]
+) -> None:
+    told = explanation()
+    line = {**told.functions[0].lines[0].to_shape(), **changes}
+    function = {**told.functions[0].to_shape(), "lines": [line]}
+    told = explanation(functions=[function])
+    found, missing = problems_of(told)
+    assert missing == []
+    assert len(found) == len(wrong)
+    assert all(part in text for part, text in zip(wrong, found, strict=True))
+
+
+def test_a_wheel_that_is_not_at_hand_is_said() -> None:
+    found, missing = problems_of(explanation(), is_at_hand=False)
+    assert found == []
+    assert len(missing) == 1
+
+
+def test_a_forged_git_id_is_found() -> None:
+    told = explanation()
+    forged = told.functions[0].model_copy(update={"blob": "f" * 40})
+    found, _ = problems_of(told.model_copy(update={"functions": (forged,)}))
+    assert "has not the git id" in found[0]
+
+
+def shared(holder: str, path: str, other: str, there: str, depth: int) -> dict[str, Any]:
+    return {
+        "holder": holder,
+        "pointer": "/context/approvals/pay",
+        "path": path.split("."),
+        "other": other,
+        "other_path": there.split("."),
+        "type": "dict",
+        "class": "builtins:dict",
+        "depth": depth,
+        "classes": ["agents.run_state:RunState", "agents.run_state:RunState"],
+        "owner": "agents.run_context:RunContextWrapper",
+    }
+
+
+FINDING = Finding.from_shape(
+    {
+        "code": "changed_by_decision",
+        "events": [{"mode": "as-written", "seq": 2}],
+        "state": "S1",
+        "subject": "S2",
+        "pointer": "/context/approvals/pay",
+    }
+)
+CLAIM = ClaimResult.from_shape(
+    {
+        "id": "state-integrity",
+        "kind": "state-integrity",
+        "version": 2,
+        "mode": "as-written",
+        "status": "violated",
+        "sites": 1,
+        "because": [FINDING.to_shape()],
+    }
+)
+
+
+def with_objects(*entries: dict[str, Any], **more: Any) -> Located:
+    names = {"S:0.1": "S1", "S:0.2": "S2", "Q:0.1": "Q1"}
+    return Located((("", frozenset()),), (), {2: Event(0, 9, (), None)}, names, shared=entries, **more)
+
+
+def test_the_outermost_object_of_the_findings_own_state_counts_and_its_cause_comes_first() -> None:
+    seen = with_objects(
+        shared("S:0.1", "_context._approvals", "Q:0.1", "context_wrapper._approvals", 1),
+        shared("S:0.1", "_context", "Q:0.1", "context_wrapper", 0),
+        shared("S:0.1", "_context", "S:0.2", "_context", 0),
+        shared("S:0.2", "_context", "S:0.1", "_context", 0),
+    )
+    (selected,), missing = objects.select([CLAIM], {"as-written": seen}, {})
+    assert missing == []
+    assert [pair["other"] for pair in selected.shared] == ["S:0.2", "Q:0.1"]
+    assert objects.slots([selected])["agents.run_state:RunState"] == [["_context"], ["context_wrapper"]]
+
+
+def test_a_pointer_that_leads_to_nothing_shared_claims_nothing() -> None:
+    selected, missing = objects.select([CLAIM], {"as-written": with_objects()}, {})
+    assert selected == []
+    assert missing == [
+        "state-integrity, S1 /context/approvals/pay: no object along this pointer was seen in another "
+        "holder, so none is named"
+    ]
+
+
+def test_the_later_of_the_two_holds_it_twice_and_only_later_writes_count() -> None:
+    pair = shared("S:0.1", "_context", "S:0.2", "_context", 0)
+    first = with_objects(pair)
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+
+    def change(holder: int, step: int, line: int) -> dict[str, Any]:
+        return {"holder": holder, "path": ["_context"], "object": 77, "step": step, "stack": [[0, line]]}
+
+    writes = [
+        {"object": 77, "step": step, "stack": stack}
+        for step, stack in ((1, [[0, 3]]), (5, [[0, 12]]), (6, []))
+    ]
+    second = with_objects(
+        slots=(change(0, 2, 7), change(1, 4, 8)),
+        writes=(*writes, {"object": 77, "step": 40, "stack": [[0, 13]]}),
+        holders={0: "S:0.1", 1: "S:0.2"},
+        files=("agents/run.py",),
+    )
+    told = objects.told(selected, first, second, source(OLD))
+    assert isinstance(told, SharedObject)
+    assert told.paths == ("S1._context", "S2._context")
+    assert told.made is not None
+    assert (told.made.line, [each.line for each in told.held], [each.line for each in told.written]) == (
+        7,
+        [8],
+        [12],
+    )
+    assert told.outside
+
+
+def test_an_object_that_the_second_run_does_not_show_twice_has_no_statement() -> None:
+    first = with_objects(shared("S:0.1", "_context", "S:0.2", "_context", 0))
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+    told = objects.told(selected, first, with_objects(files=("agents/run.py",)), source(OLD))
+    assert isinstance(told, str)
+    assert "by which statement was not seen" in told
+
+
+def test_nothing_is_violated_and_no_release_given_says_what_to_give() -> None:
+    checked = check_path(HOLDS, reader=Reader(), wheels=shelf_of(HOLDS))
+    with pytest.raises(UsageError) as raised:
+        explain(checked, None, conditions=Conditions(offline=True), progress=Silent())
+    assert raised.value.hint is not None
+    assert "--with VERSION" in raised.value.hint
+
+
+def test_other_evidence_is_not_explained() -> None:
+    one, other = (read_bundle(place, wheels=shelf_of(place)) for place in (HOLDS, HOLDS.with_name("0.20.0")))
+    refuse_other_evidence(one, one)
+    with pytest.raises(CannotDoError, match="other evidence"):
+        refuse_other_evidence(one, other)
+
+
+def two_releases() -> Explanation:
+    shape = explanation().to_shape()
+    wheel_shape = {**shape["wheels"][0], "side": "other", "version": "2", "base": None}
+    del wheel_shape["base"]
+    return explanation(wheels=[shape["wheels"][0], wheel_shape], kind="two_releases")
+
+
+def repository(place: Path, *, tags: tuple[str, ...]) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run([GIT, "-C", str(place), *identity, *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    file = place / "src" / "agents" / "run.py"
+    file.parent.mkdir(parents=True)
+    for number, (data, subject) in enumerate(
+        ((OLD, "first"), (OLD.replace(b"return y", b"return y + 0"), "elsewhere"), (NEW, "fix it"))
+    ):
+        file.write_bytes(data)
+        git("add", "-A")
+        git("commit", "-qm", subject)
+        if number == 0 and "v1" in tags:
+            git("tag", "v1")
+    if "v2" in tags:
+        git("tag", "v2")
+
+
+def test_commits_are_those_that_changed_a_named_function(tmp_path: Path) -> None:
+    repository(tmp_path, tags=("v1", "v2"))
+    found, notes = commits_between(tmp_path, two_releases())
+    assert [each.subject for each in found] == ["fix it"]
+    assert notes == ()
+
+
+def test_a_release_without_a_tag_names_no_commits_and_says_so(tmp_path: Path) -> None:
+    repository(tmp_path, tags=("v1",))
+    found, notes = commits_between(tmp_path, two_releases())
+    assert found == ()
+    assert "v2" in notes[0]
+
+
+def problems_of(told: Explanation, *, is_at_hand: bool = True) -> tuple[list[str], list[str]]:
+    return problems(
+        told,
+        bundle_id="1" * 64,
+        evidence_id="2" * 64,
+        target=target(),
+        wheel_of=lambda _: wheel(OLD) if is_at_hand else None,
+    )
