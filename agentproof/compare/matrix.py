@@ -166,7 +166,7 @@ def jobs_of(
         for subject in subjects:
             # A worker knows nothing of this machine's paths.
             reproduction = replace(
-                subject.reproduction, script=Path(subject.reproduction.entry), directory=None
+                subject.reproduction, script=Path(subject.reproduction.entry), root=None, directory=None
             )
             row = subject.name if len(pythons) == 1 else f"{subject.name} on {python}"
             for target, built in zip(targets, wheels, strict=True):

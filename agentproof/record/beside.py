@@ -6,7 +6,7 @@ Told before anything is signed: whoever attaches the bundle should know what of 
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,19 @@ _NO_MODULE: Final = re.compile(r"No module named '(\w+)'.*", re.DOTALL)
 
 
 def tell_files(
-    files: Iterable[str], reproduction: Reproduction, run: runner.Observation, progress: Progress
+    files: Iterable[str],
+    reproduction: Reproduction,
+    run: runner.Observation,
+    progress: Progress,
+    *,
+    shown: Callable[[str], str] = str,
 ) -> None:
-    """Tell which `files` are members beside the entry, and the option that adds what was missed."""
+    """Tell which `files` are members beside the entry, and the option that adds what was missed.
+
+    `shown` takes secrets out: a file's name may be one.
+    """
     entry, root = reproduction.entry, reproduction.root
-    tell_members(files, entry, progress)
+    tell_members(map(shown, files), entry, progress)
     if root is None:
         return
     if run.is_blind:
@@ -32,12 +40,12 @@ def tell_files(
     asked = {name for raw in raws for name in (*raw.missed, *_modules_missed(raw.events))}
     there = [name for name in sorted(asked) if name not in reproduction.files and _is_beside(root, name)]
     if there:
-        named = [shlex.quote(os.path.relpath(root / name)) for name in there[:_MOST_NAMED]]
+        named = [shlex.quote(shown(os.path.relpath(root / name))) for name in there[:_MOST_NAMED]]
         options = " ".join(["record", *(f"--file {name}" for name in named)])
         why = "of a kind that is left out"
         if reproduction.is_alone:
             why = "in no project, so it is not taken along"
-        what = f"{entry} asks for {_listed(there)} beside it, {why}"
+        what = f"{entry} asks for {_listed([*map(shown, there)])} beside it, {why}"
         progress.done("left out", f"{what}: `{options}` adds {'it' if len(there) == 1 else 'them'}")
     elif "." in asked and reproduction.is_alone:
         progress.done(

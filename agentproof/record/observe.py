@@ -98,7 +98,13 @@ def observe(
                 varied=varied,
             )
     progress.done("ran", _ran_line(bundle.document, seconds))
-    tell_files(bundle.document.reproduction.files, reproduction, run, progress)
+    tell_files(
+        bundle.document.reproduction.files,
+        reproduction,
+        run,
+        progress,
+        shown=Redactor(_secrets_wanted(conditions)),
+    )
     if bundle.document.redactions:
         progress.done("redacted", f"{bundle.document.redactions} texts that look like secrets")
     refuse_secrets(bundle, conditions)

@@ -66,7 +66,9 @@ def is_stream(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:  # a loop of links, a name that is too long
-        raise CannotDoError(f"{shown(path)}: {error.strerror}", hint="choose another path") from error
+        raise CannotDoError(
+            f"{shown(path)}: {error.strerror}", hint="choose another path, as with --output"
+        ) from error
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or _is_descriptor(path)
 
 

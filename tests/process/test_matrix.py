@@ -310,6 +310,7 @@ def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
     script = tmp_path / "case" / "reproduction.py"
     script.write_text("pass\n")
     (tmp_path / "case" / "data.json").write_text("{}")
+    (tmp_path / "case" / "pyproject.toml").write_text("")
     (job, other) = jobs_of(
         [Subject("case", read_reproduction(Selection(script)))],
         [parse_target("0.20.0")],
@@ -317,6 +318,6 @@ def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
         conditions=Conditions(),
         progress=Progress(),
     )
-    assert job.reproduction.files == {"reproduction.py": b"pass\n", "data.json": b"{}"}
+    assert job.reproduction.files == {"reproduction.py": b"pass\n", "data.json": b"{}", "pyproject.toml": b""}
     assert (job.row, other.row) == ("case on 3.11", "case on 3.12")
     assert str(tmp_path) not in repr(job)

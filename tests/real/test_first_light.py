@@ -250,16 +250,21 @@ def test_a_script_without_a_target_is_told_how_to_name_one(tmp_path: Path) -> No
     [
         ("raise KeyError('early')\n", "INCONCLUSIVE"),
         ("import agents\nraise KeyError('late')\n", "INCONCLUSIVE"),
-        ("import agents\n", "never ran an agent"),
         ("print(1)\n", "never"),
-        ("import agents\nprint('x' * 1_000_000)\n", "never ran an agent"),
     ],
-    ids=["raises early", "raises late", "no run", "no SDK", "a megabyte"],
+    ids=["raises early", "raises late", "no SDK"],
 )
 def test_a_script_that_shows_nothing_is_inconclusive(tmp_path: Path, body: str, words: str) -> None:
     done = _record(tmp_path, _script(tmp_path, body))
     assert done.returncode == 1, done.stderr
     assert words in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("body", ["", "print('x' * 1_000_000)\n"], ids=["nothing", "a megabyte"])
+def test_a_script_without_a_run_is_judged_by_its_end(tmp_path: Path, body: str) -> None:
+    done = _record(tmp_path, _script(tmp_path, f"import agents\n{body}"))
+    assert done.returncode == 0, done.stderr
+    assert "HOLDS: no rule is violated" in done.stdout
 
 
 def test_a_script_that_never_ends_is_stopped_and_recorded(tmp_path: Path) -> None:
@@ -285,7 +290,7 @@ def test_another_bundle_in_the_way_is_kept(recorded: tuple[Path, dict[str, Any]]
     assert done.returncode == 4
     assert "--replace" in done.stderr
     assert there.read_bytes() == archive.read_bytes()
-    assert agentproof("record", script, "--output", there, "--replace").returncode == 1
+    assert agentproof("record", script, "--output", there, "--replace").returncode == 0
     assert there.read_bytes() != archive.read_bytes()
 
 
@@ -318,7 +323,7 @@ def test_a_key_that_cannot_sign_is_named(tmp_path: Path, name: str, content: byt
         "record", SCRIPT, "--key", path, "--output", tmp_path / "b.zip", stdin=subprocess.DEVNULL
     )
     assert done.returncode == 2, done.stderr
-    assert word in done.stderr
+    assert word in " ".join(done.stderr.split())
     assert not (tmp_path / "b.zip").exists()
 
 
@@ -378,7 +383,7 @@ def test_a_secret_is_redacted_on_request_but_never_in_the_script(
     monkeypatch.setenv("SERVICE_API_KEY", "correct horse battery staple")
     script = _script(tmp_path, "import agents\nprint('correct horse', 'battery staple')\n")
     done = _record(tmp_path, script, "--redact")
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 0, done.stderr
     data = (tmp_path / "output" / "b.zip").read_bytes()
     assert b"correct horse battery" not in data
     assert b"<redacted-1>" in data
