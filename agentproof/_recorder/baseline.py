@@ -168,6 +168,15 @@ def watch(package: str) -> None:
     _insides[:] = map(_INSIDE, _watched)
 
 
+def forget() -> None:
+    """Let go of all that was noted: nothing is compared after this."""
+    _functions.clear()
+    _classes.clear()
+    _spaces.clear()
+    _watched.clear()
+    _insides.clear()
+
+
 _INSIDE = operator.attrgetter("__code__")
 _OUTSIDE = operator.attrgetter("__defaults__")
 _watched: List[types.FunctionType] = []

@@ -71,6 +71,13 @@ def before(package: str) -> None:
             _noted[(name, path)] = member
 
 
+def forget() -> None:
+    """Let go of everything that was noted, so that the interpreter cleans up as it would without us."""
+    _noted.clear()
+    baseline.forget()
+    surroundings.forget()
+
+
 def test_run(node_id: str) -> None:
     """Note that a test was run."""
     _tests_run.add(node_id.partition("[")[0])

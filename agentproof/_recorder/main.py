@@ -163,6 +163,7 @@ class Recording:
         if not self._ended:
             self._ended = True
             self._summary.write()
+        conduct.forget()
         collector.wake(self._plan)
 
 

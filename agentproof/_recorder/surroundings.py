@@ -73,6 +73,12 @@ def after(plan: Plan) -> Set[str]:
     return set(_found)
 
 
+def forget() -> None:
+    """Let go of the modules and the code that were noted."""
+    _modules.clear()
+    _codes.clear()
+
+
 def _look(plan: Plan) -> None:
     root = os.path.join(plan.root, "")
     for place, hooks in (("sys.meta_path", sys.meta_path), ("sys.path_hooks", sys.path_hooks)):

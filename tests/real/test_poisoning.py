@@ -51,6 +51,7 @@ def test_what_stands_in_the_sdks_place_is_not_recorded_as_the_sdk(tmp_path: Path
 
 
 def test_a_part_of_the_sdk_from_elsewhere_is_not_recorded_as_the_sdk(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()  # a project: what stands in it comes along
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "usage.py").write_text("class Usage:\n    pass\n")
     source = (

@@ -69,6 +69,7 @@ def test_what_no_bundle_can_hold_is_told_and_not_written(
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
+    (tmp_path / "pyproject.toml").touch()  # a project: what stands in it comes along
     (tmp_path / "x.py").write_text(SCRIPT + more, "utf-8")
     before = {*tmp_path.iterdir()}
     done = _run("record", "x.py", cwd=tmp_path)
