@@ -132,6 +132,7 @@ def read_mode(
 
     Raises:
         UsageError: the script had something else in the SDK's place.
+        CannotDoError: the script made more events than a mode may have, or larger ones.
         RecorderError: a file is not what the recorder writes; file and line are named.
     """
     found = read_member(control, f"{mode}.end.json", limit=_MAX_END_BYTES + 1)
@@ -263,8 +264,12 @@ def _events(
     for process, name in names:
         chain = Chain(seal, process) if process else main
         data, size = read_member(control, name, limit=left) or (b"", 0)
-        if size > left:
-            raise RecorderError(f"{name}: the events are over the limit of {MAX_EVENT_BYTES} bytes")
+        # No file of a run may be larger: at the cap the recorder's own line is cut off (`Limits.file_bytes`).
+        if size > left or (size == left and not data.endswith(b"\n")):
+            raise CannotDoError(
+                f"{name}: the script made events of more than {MAX_EVENT_BYTES} bytes in one mode",
+                hint="let it do less, or with less data",
+            )
         left -= size
         # Only a process that was killed may leave half a line.
         if whole and name == f"{mode}.jsonl" and data and not data.endswith(b"\n"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentproof.errors import RecorderError, UsageError
+from agentproof.errors import CannotDoError, RecorderError, UsageError
 from agentproof.isolation import control as _control
 from agentproof.isolation import readback, runner
 from agentproof.isolation.levels import Choice
@@ -378,8 +378,25 @@ def test_more_events_than_the_cap_are_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(readback, "MAX_EVENT_BYTES", len(EVENT) + 10)
     (tmp_path / "as-written.jsonl").write_bytes(EVENT)
     (tmp_path / "as-written.1.jsonl").write_bytes(EVENT.replace(b"0:1", b"1:1"))
-    with pytest.raises(RecorderError, match="over the limit"):
+    with pytest.raises(CannotDoError, match=r"as-written\.1\.jsonl: the script made events of more than"):
         read(tmp_path)
+
+
+def test_a_line_that_ends_at_the_cap_was_cut_off_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readback, "MAX_EVENT_BYTES", len(EVENT) + 10)
+    (tmp_path / "as-written.jsonl").write_bytes(EVENT + b'{"n":"0:2"')
+    (tmp_path / "as-written.end.json").write_bytes(END)
+    with pytest.raises(CannotDoError, match=r"as-written\.jsonl: the script made events of more than"):
+        read(tmp_path)
+
+
+def test_events_that_just_fit_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readback, "MAX_EVENT_BYTES", len(EVENT))
+    (tmp_path / "as-written.jsonl").write_bytes(EVENT)
+    (tmp_path / "as-written.end.json").write_bytes(END)
+    assert [event["n"] for event in read(tmp_path).events] == ["0:1"]
 
 
 @pytest.mark.parametrize("kind", ["link", "hard link", "fifo", "directory"])
