@@ -108,7 +108,10 @@ def _check_there(place: Path, text: str) -> None:
     if place.is_file() and place.suffix == ".whl":
         return
     if not place.is_dir():
-        raise UsageError(f"--with {text}: no wheel and no directory is there")
+        raise UsageError(
+            f"--with {text}: no wheel and no directory is there",
+            hint="give a project's directory, a wheel, or a requirement as 'name==1.0'",
+        )
     if not any((place / mark).is_file() for mark in _MARKS):
         raise UsageError(
             f"--with {text}: no project, since it has no pyproject.toml",

@@ -68,7 +68,7 @@ def run(*arguments: str) -> Result:
         (["x.py", "--sha256", "zz"], "no SHA-256"),
         (["x.py", "--with", "0.21.0"], "--with 0.21.0: what is recorded is named by --sdk"),
         (["x.py", "--with", "openai-agents==0.21.0"], "is named by --sdk\n  next: --sdk 0.21.0,"),
-        (["x.py", "--with", "./a-directory"], "--with: './a-directory' is not a requirement"),
+        (["x.py", "--with", "./a-directory"], "--with ./a-directory: no wheel and no directory is there"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -147,5 +147,5 @@ def test_the_second_build_of_a_commit_comes_from_the_cache(
     def never(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
         raise AssertionError("built again")
 
-    monkeypatch.setattr(_checkout, "_build", never)
+    monkeypatch.setattr(_checkout, "build_wheel", never)
     assert _built(tmp_path, top) == first

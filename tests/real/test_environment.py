@@ -303,10 +303,10 @@ def abandoned(lock: Lock, store: WheelStore, tmp_path: Path) -> Iterator[Path]:
     ready = tmp_path / "ready"
     code = (
         "import pickle, sys, time, pathlib\n"
-        "from agentproof.environment import _venv\n"
+        "from agentproof.environment import venv\n"
         "lock, store, place, ready = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
-        "_venv._places = lambda: [place]\n"
-        "with _venv.prepare(lock, store) as environment:\n"
+        "venv._places = lambda: [place]\n"
+        "with venv.prepare(lock, store) as environment:\n"
         "    ready.write_text(str(environment.prefix.parent))\n"
         "    time.sleep(60)\n"
     )

@@ -6,6 +6,7 @@ import importlib
 import json
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 import types
@@ -41,7 +42,7 @@ def _wires(root: type[Wire] = Wire) -> Iterator[type[Wire]]:
 
 def _all_wires() -> list[type[Wire]]:
     for module in pkgutil.walk_packages(agentproof.__path__, "agentproof."):
-        if "._recorder" not in module.name and not module.name.endswith("__main__"):
+        if not re.search(r"\._(recorder|locator)\b", module.name) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     found = {wire for wire in _wires() if wire.__module__.startswith("agentproof.")}
     return sorted(found, key=lambda wire: (wire.__module__, wire.__name__))
