@@ -81,6 +81,8 @@ def explain(
     conditions = replace(conditions, allow_sdk_changes=recorded.conduct.allowed)
     reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
     progress.done("target", f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}")
+    # First, since what is wrong with --with shows when it is locked.
+    there = _run_other(reproduction, other, recorded, conditions, progress) if other is not None else None
     with prepared(lock, conditions, progress) as environment:
         progress.working("replaying with the probe")
         asked = objects.pointers([each for each in violated if each.kind in objects.ABOUT_OBJECTS])
@@ -126,11 +128,9 @@ def explain(
         events=tuple(_events(run, source)),
         notes=(*notes, *_notes(run, modes, source)),
     )
-    if other is None:
+    if there is None:
         return _one_release(base, seen, ran, violated)
-    return _two_releases(
-        base, seen, ran, modes, violated, other, reproduction, recorded, conditions, progress
-    )
+    return _two_releases(base, seen, ran, modes, violated, there=there)
 
 
 def refuse_other_evidence(bundle: Bundle, seen: Bundle) -> None:
@@ -218,21 +218,16 @@ def _why(base: Explanation, each: Ran, rules: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _two_releases(  # noqa: PLR0917  (one step of `explain`, which hands on what it made)
+def _two_releases(
     base: Explanation,
     seen: _Seen,
     ran: Sequence[Ran],
     modes: Sequence[Mode],
     violated: Sequence[ClaimResult],
-    other: Target,
-    reproduction: Reproduction,
-    recorded: Manifest,
-    conditions: Conditions,
-    progress: Progress,
+    *,
+    there: tuple[LocatedRun, Source, list[str]],
 ) -> Explanation:
-    theirs, source, notes = run_other(reproduction, other, recorded, conditions, progress)
-    if source.target.sha256 == seen.source.target.sha256:
-        raise UsageError(f"--with {other.label} is the bundle's own wheel", hint="name another release")
+    theirs, source, notes = there
     ran_old = frozenset().union(*(seen.run.modes[mode].lines for mode in modes))
     ran_new = frozenset().union(*(theirs.modes[mode].lines for mode in modes if mode in theirs.modes))
     changed = changed_functions(seen.source, source, ran_old, ran_new)
@@ -288,19 +283,21 @@ def _two_releases(  # noqa: PLR0917  (one step of `explain`, which hands on what
 _SIDES: Final[Mapping[str, Side]] = {"removed": "bundle", "same": "bundle", "added": "other"}
 
 
-def run_other(
+def _run_other(
     reproduction: Reproduction, other: Target, recorded: Manifest, conditions: Conditions, progress: Progress
 ) -> tuple[LocatedRun, Source, list[str]]:
     """The same script on another target, with the probe.
 
     Raises:
-        UsageError: there is no such target.
+        UsageError: there is no such target, or it is the bundle's own.
         CannotDoError: the environment cannot be had.
     """
     minor = ".".join(recorded.environment.python.version.split(".")[:2])
     theirs = replace(conditions, python=conditions.python or minor)
     with built(other, theirs, progress) as target:
         lock = locked(reproduction, target, theirs, progress)
+        if lock.target.sha256 == recorded.target.sha256:
+            raise UsageError(f"--with {other.label} is the bundle's own wheel", hint="name another release")
         with prepared(lock, theirs, progress) as environment:
             progress.working("running it there with the probe")
             run = environment.run(reproduction, {})

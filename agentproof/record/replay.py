@@ -147,9 +147,10 @@ def sound(checked: CheckedBundle) -> tuple[CheckedBundle, Bundle, Manifest, Judg
     bundle, recorded, judged = checked.bundle, checked.manifest, checked.judgement
     if checked.status == "INVALID" or bundle is None or recorded is None or judged is None:
         failed = next((check for check in checked.report.checks if check.status == "failed"), None)
+        name = checked.report.bundle or "the bundle"
         raise BundleError(
             (failed.reason if failed else None) or "invalid",
-            f"the bundle is not sound: {failed.detail if failed else 'it cannot be read'}",
+            f"{name} is not sound: {failed.detail if failed else 'it cannot be read'}",
             hint="`agentproof check-current-bundle` says more; nothing was run",
         )
     return checked, bundle, recorded, judged

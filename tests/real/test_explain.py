@@ -149,3 +149,16 @@ def test_a_trace_function_of_the_script_wins_before_3_12(tmp_path: Path, version
     notes = " ".join(json.loads(done.stdout).get("notes", []))
     assert ("trace function" in notes) == (version != "3.12")
     assert json.loads(done.stdout)["executed"] if version == "3.12" else True
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [("0.20.0", "--with 0.20.0 is the bundle's own wheel"), ("99.9", "no openai-agents==99.9")],
+)
+def test_a_release_that_cannot_be_compared_is_refused_before_anything_runs(other: str, said: str) -> None:
+    done = agentproof("explain", SIBLING, "--with", other)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "\n  next: " in done.stderr
+    assert "  replayed" not in done.stderr
+    assert "  ran " not in done.stderr
