@@ -35,8 +35,9 @@ print("went on")
 
 
 def run(tmp_path: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    # What a shell runs in the background has Ctrl-C ignored, and that is inherited.
+    # What a shell runs in the background has Ctrl-C ignored, what nohup runs its end, and that is inherited.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, *map(str, arguments)],
         capture_output=True,
