@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .expecting import expectation_options, expectations_of, variable_options, variables_of
-from .group import OutputPath, chosen_key, examples
+from .group import OutputPath, chosen_key, examples, offline_option, require_isolation_option, timeout_option
 
 if TYPE_CHECKING:
     from ..compare.comparison import Expected
@@ -32,25 +32,14 @@ _SHARED = (
         metavar="REQUIREMENT|DIR|FILE.whl",
         help="Install this too, as with `record --with`, such as pytest for tests; repeatable.",
     ),
-    click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."),
-    click.option(
-        "--require-isolation",
-        type=click.Choice(["namespace", "seccomp", "audit-hook"]),
-        help="Refuse to record with less.",
-    ),
+    offline_option,
+    require_isolation_option,
     click.option(
         "--allow-sdk-changes",
         is_flag=True,
         help="Judge a script that changes the SDK all the same; every report says so.",
     ),
-    click.option(
-        "--timeout",
-        type=click.IntRange(1, 3600),
-        default=120,
-        show_default=True,
-        metavar="SECONDS",
-        help="Stop a script that runs longer.",
-    ),
+    timeout_option,
     click.option(
         "--key",
         type=click.Path(path_type=Path, dir_okay=False),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import examples
+from .group import examples, offline_option, require_isolation_option, timeout_option
 
 if TYPE_CHECKING:
     from ..models.explanation import ExplainedWheel, Explanation
@@ -32,20 +32,9 @@ if TYPE_CHECKING:
     help="A checkout or mirror of the SDK, to name commits between the two releases. Nothing is fetched.",
 )
 @click.option("--python", metavar="VERSION|PATH", help="The Python to run on. Default: the bundle's own.")
-@click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
-@click.option(
-    "--require-isolation",
-    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
-    help="Refuse to run with less.",
-)
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 3600),
-    default=120,
-    show_default=True,
-    metavar="SECONDS",
-    help="Stop a script that runs longer.",
-)
+@offline_option
+@require_isolation_option
+@timeout_option
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

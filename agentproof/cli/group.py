@@ -160,6 +160,25 @@ class OutputPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+offline_option = click.option(
+    "--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store."
+)
+require_isolation_option = click.option(
+    "--require-isolation",
+    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
+    help="Refuse to run the script with less.",
+)
+timeout_option = click.option(
+    "--timeout",
+    type=click.IntRange(1, 3600),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop a script that runs longer.",
+)
+"""What every command that runs a script asks for."""
+
+
 class _Group(Group):
     """Loads a command's module only when the command is run."""
 

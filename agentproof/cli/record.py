@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .expecting import expectation_options, expectations_of, variable_options, variables_of
-from .group import ForScript, OutputPath, chosen_key, examples, key_options
+from .group import (
+    ForScript,
+    OutputPath,
+    chosen_key,
+    examples,
+    key_options,
+    offline_option,
+    require_isolation_option,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from ..bundle.store import Bundle
@@ -113,7 +122,7 @@ if TYPE_CHECKING:
     metavar="REQUIREMENT|DIR|FILE.whl",
     help="Install this too: of the index, or a project of your own, whose wheel goes along. Repeatable.",
 )
-@click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
+@offline_option
 @click.option(
     "--lock",
     "lock_file",
@@ -139,24 +148,13 @@ if TYPE_CHECKING:
     metavar="REGEX",
     help="This is a secret too; implies --redact. Repeatable.",
 )
-@click.option(
-    "--require-isolation",
-    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
-    help="Refuse to record with less.",
-)
+@require_isolation_option
 @click.option(
     "--allow-sdk-changes",
     is_flag=True,
     help="Judge a script that changes the SDK all the same; every report says so.",
 )
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 3600),
-    default=120,
-    show_default=True,
-    metavar="SECONDS",
-    help="Stop a script that runs longer.",
-)
+@timeout_option
 @click.option(
     "--expect",
     type=click.Choice(["violated", "holds"]),

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from .expecting import variable_options, variables_of
-from .group import OutputPath, chosen_key, examples
+from .group import OutputPath, chosen_key, examples, offline_option, require_isolation_option, timeout_option
 
 
 @examples(
@@ -22,20 +22,9 @@ from .group import OutputPath, chosen_key, examples
     help="The Python to replay on. Default: the bundle's own version, else one of its minor version.",
 )
 @variable_options
-@click.option("--offline", is_flag=True, help="Ask no index; every wheel must be in the wheel store.")
-@click.option(
-    "--require-isolation",
-    type=click.Choice(["namespace", "seccomp", "audit-hook"]),
-    help="Refuse to replay with less.",
-)
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 3600),
-    default=120,
-    show_default=True,
-    metavar="SECONDS",
-    help="Stop a script that runs longer.",
-)
+@offline_option
+@require_isolation_option
+@timeout_option
 @click.option(
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
