@@ -14,6 +14,7 @@ import types
 import weakref
 from typing import Any, Iterator
 
+from . import loaded
 from .plan import Plan
 
 _FRAMES = {
@@ -48,8 +49,8 @@ def _made_before(plan: Plan) -> Iterator[Any]:
     """What the script's own modules hold, one level deep."""
     root = os.path.join(plan.root, "")
     for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if name == "__main__" or (isinstance(path, str) and path.startswith(root)):
+        path = loaded.file_of(module)
+        if name == "__main__" or (path is not None and path.startswith(root)):
             for item in list(getattr(module, "__dict__", {}).values()):
                 yield item
                 if isinstance(item, (list, tuple, set)):

@@ -6,7 +6,7 @@ Standard library only.
 import hashlib
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from . import audit
 from .plan import Plan
@@ -21,8 +21,8 @@ def modules(plan: Plan) -> List[Dict[str, str]]:
     for name, module in sorted(sys.modules.items()):
         if name != plan.package and not name.startswith(plan.package + "."):
             continue
-        path = getattr(module, "__file__", None)
-        if not isinstance(path, str):
+        path = file_of(module)
+        if path is None:
             continue
         real = os.path.realpath(path)
         try:
@@ -35,13 +35,22 @@ def modules(plan: Plan) -> List[Dict[str, str]]:
     return found
 
 
+def file_of(module: Any) -> Optional[str]:
+    """The file of what stands in `sys.modules`: None where it has none, or raises when it is asked."""
+    try:
+        path = getattr(module, "__file__", None)
+    except Exception:
+        return None  # as the lazy modules of `six` do, where what they stand for cannot be imported
+    return path if isinstance(path, str) else None
+
+
 def files(plan: Plan) -> List[str]:
     """The reproduction's files that were loaded or opened, relative to its root, the entry among them."""
     root = os.path.join(plan.root, "")
     paths = {plan.script, *audit.seen.opened}
     for module in list(sys.modules.values()):
-        path: Any = getattr(module, "__file__", None)
-        if isinstance(path, str) and path.startswith(root):
+        path = file_of(module)
+        if path is not None and path.startswith(root):
             paths.add(path)
     found = []
     for path in paths:

@@ -15,9 +15,9 @@ import builtins
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from . import audit, baseline, genuine, patching
+from . import audit, baseline, genuine, loaded, patching
 from .plan import Plan
 
 _PROVIDERS = (
@@ -118,13 +118,12 @@ def _is_installed(code: types.CodeType, root: str) -> bool:
 def _in_place_of_others(plan: Plan) -> Iterator[str]:
     for name, module in list(sys.modules.items()):
         top = name.partition(".")[0]
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str) and top != plan.package and genuine.is_installed(path):
+        path = loaded.file_of(module)
+        if path is not None and top != plan.package and genuine.is_installed(path):
             continue
-        real = os.path.realpath(path) if isinstance(path, str) else None
+        real = os.path.realpath(path) if path is not None else None
         if top == plan.package:
-            places = [real] if real is not None else list(getattr(module, "__path__", ()))
-            if not (isinstance(module, types.ModuleType) and _is_sdk(places)):
+            if not (isinstance(module, types.ModuleType) and _is_sdk(_places(module, real))):
                 yield "sys.modules[{}]".format(name)
         elif top == "__main__" or top.startswith("_agentproof"):
             continue
@@ -140,6 +139,11 @@ def _shadows(name: str, module: Any, path: str, plan: Plan) -> bool:
     if not path.startswith(os.path.join(os.path.realpath(plan.root), "")) or genuine.is_installed(path):
         return False
     return _is_installed_name(plan, name) or (name in sys.stdlib_module_names and _is_used(module))
+
+
+def _places(module: types.ModuleType, path: Optional[str]) -> List[Any]:
+    """Where a module comes from; a `__getattr__` of the script's is not asked."""
+    return [path] if path is not None else list(vars(module).get("__path__") or ())
 
 
 def _is_sdk(places: List[Any]) -> bool:
@@ -213,7 +217,7 @@ def _used_by_the_sdk(plan: Plan) -> Iterator[Tuple[str, Any]]:
 
 def _is_installed_module(name: str) -> bool:
     module = sys.modules.get(name)
-    path = getattr(module, "__file__", None)
-    if module is None or not isinstance(path, str):
+    path = loaded.file_of(module)
+    if module is None or path is None:
         return module is not None
     return genuine.is_installed(path) or genuine.is_installed(os.path.realpath(path))

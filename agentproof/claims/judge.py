@@ -121,7 +121,7 @@ def judge(
             that are not of the kind's shape.
     """
     evidence = Evidence.of(traces, state)
-    overruling = _overruling(evidence, recordings, conduct, isolation)
+    overruling = _overruling(evidence, recordings, conduct, isolation, coverage)
     bench = _Bench(evidence, overruling, coverage, recordings, version)
     if claims is None:
         written = (*authored, *checks_in(evidence))
@@ -169,7 +169,11 @@ def rejudge(
     """
     evidence = Evidence.of(traces, state)
     bench = _Bench(
-        evidence, _overruling(evidence, recordings, conduct, isolation), coverage, recordings, version
+        evidence,
+        _overruling(evidence, recordings, conduct, isolation, coverage),
+        coverage,
+        recordings,
+        version,
     )
     _check_number(recorded.claims, evidence)
     evaluated = {_key(result): result for result in own.claims}
@@ -390,7 +394,11 @@ def _result(claim: ClaimRequest, outcome: Outcome) -> ClaimResult:
 
 
 def _overruling(
-    evidence: Evidence, recordings: Iterable[Recording], conduct: Conduct, isolation: Isolation
+    evidence: Evidence,
+    recordings: Iterable[Recording],
+    conduct: Conduct,
+    isolation: Isolation,
+    coverage: Iterable[Gap],
 ) -> set[str]:
     """What makes the verdict inconclusive whatever the claims say."""
     reasons: set[str] = set()
@@ -398,8 +406,13 @@ def _overruling(
         each.agreement == "differ" and (not each.touched or "script" in each.touched) for each in recordings
     ):
         reasons.add("repeats_differ")
-    if (conduct.changed or conduct.private_writes) and not conduct.allowed:
-        reasons.add("sdk_changed")
+    if not conduct.allowed:
+        # A script that breaks the comparison with the SDK's files is not to be believed for it.
+        is_unwatched = any("conduct" in view.failed_parts for view in evidence.views.values())
+        if conduct.changed or conduct.private_writes:
+            reasons.add("sdk_changed")
+        elif is_unwatched or any(gap.what == "conduct" for gap in coverage):
+            reasons.add("recorder_failed")
     # Where no socket can be made at all, nobody can tell whether it was meant for loopback.
     asked_loopback = any(
         refused.loopback or refused.operation == "socket.__new__"

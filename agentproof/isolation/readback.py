@@ -114,6 +114,12 @@ def unforked(control: Path) -> str | None:
     return why
 
 
+_NO_LAST_WORD: Final = Gap(
+    what="conduct",
+    why="the script's process was gone before the recorder could say what had been done to the SDK",
+)
+
+
 def read_mode(
     control: Path,
     mode: Mode,
@@ -164,7 +170,7 @@ def read_mode(
             private_reads=last.conduct.private_reads,
         ),
         files=last.files,
-        coverage=last.coverage,
+        coverage=last.coverage if found is not None or died is not None else (_NO_LAST_WORD,),
         unforked=why_unforked,
         missed=last.missed[:_MOST_MISSED],
         paths=paths,

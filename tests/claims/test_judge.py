@@ -105,6 +105,17 @@ def test_changes_of_the_sdk_that_were_allowed_are_judged() -> None:
     assert judged(_leaking().exit(), conduct=conduct).verdict == "violated"
 
 
+def test_where_the_recorder_cannot_say_what_was_done_to_the_sdk_nothing_is_concluded() -> None:
+    gap = Gap(what="conduct", why="the recorder failed: ValueError")
+    for script in (_leaking().exit(), _quiet().exit()):
+        assert judged(script, coverage=(gap,)).reasons == ("recorder_failed",)
+    failed = _leaking()
+    failed.add("recorder.failed", part="conduct", error="ValueError")
+    assert judged(failed.exit()).reasons == ("recorder_failed",)
+    allowed = Conduct(allowed=True)
+    assert judged(_leaking().exit(), coverage=(gap,), conduct=allowed).verdict == "violated"
+
+
 def test_loopback_needs_a_namespace() -> None:
     script = _leaking()
     script.add("network.refused", operation="socket.connect", loopback=True)

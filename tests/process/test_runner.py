@@ -331,6 +331,12 @@ def test_a_mode_with_a_last_word_ended_by_itself(tmp_path: Path) -> None:
     assert found.conduct == Conduct()
 
 
+def test_a_process_that_was_gone_before_its_last_word_says_nothing_of_conduct(tmp_path: Path) -> None:
+    (tmp_path / "as-written.jsonl").write_bytes(EVENT)
+    assert [gap.what for gap in read(tmp_path).coverage] == ["conduct"]
+    assert read(tmp_path, died="timed_out").coverage == ()
+
+
 def test_half_a_line_is_forgiven_only_to_a_process_that_was_killed(tmp_path: Path) -> None:
     (tmp_path / "as-written.jsonl").write_bytes(EVENT + b'{"n":"0:2","la')
     assert [event["n"] for event in read(tmp_path).events] == ["0:1"]

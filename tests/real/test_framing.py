@@ -41,6 +41,7 @@ FOUND = {
     "module_swapped": "sys.modules[agents.run_context]",
     "object_setattr": "RunState._current_turn, written by the script",
     "patched_and_put_back": "RunContextWrapper.get_approval_status",
+    "recorder_made_to_forget": "RunContextWrapper.get_approval_status",
     "source_exchanged": "code executed under the name agents/run_context.py",
     "stdlib_patched": "copy.deepcopy",
     "usage_changed": "Usage.requests, written by the script",
@@ -55,6 +56,8 @@ REFUSED = {
     "patched_in_a_child": "is missing",
 }
 """What the error says."""
+BROKEN = ("comparison_broken", "killed_at_its_end")
+"""The recorder does not come to say what was done to the SDK."""
 INNOCENT = ("another_answer_streamed", "collected_in_the_sdk", "explicit_warning", "printed_warning")
 """Nothing was done to the SDK, and nothing is held against it."""
 ALWAYS = {"code_replaced", "forged_event", "import_hook", "list_emptied", "printed_warning", "vars_written"}
@@ -101,10 +104,20 @@ def test_what_is_no_evidence_violates_nothing(name: str, tmp_path: Path) -> None
     assert manifest.conduct.changed == ()
 
 
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_comparison_that_the_script_breaks_is_inconclusive(name: str, tmp_path: Path) -> None:
+    done = _record(name, tmp_path)
+    assert done.returncode == 1, done.stderr
+    judgement = _manifest(tmp_path).judgement
+    assert judgement.verdict == "inconclusive"
+    assert judgement.reasons == ("recorder_failed",)
+
+
 @pytest.mark.slow
 def test_a_module_that_shadows_a_dependency_is_named(tmp_path: Path) -> None:
     place = shutil.copytree(SCRIPTS / "dependency_shadowed", tmp_path / "place")
     shutil.copy(SCRIPTS / "scripted.py", place)
+    (place / "pyproject.toml").touch()  # outside of a project only what the script names goes along
     done = agentproof("record", place / "reproduction.py", "--output", tmp_path / "b.zip")
     assert done.returncode == 1, done.stderr
     manifest = _manifest(tmp_path)
@@ -114,4 +127,4 @@ def test_a_module_that_shadows_a_dependency_is_named(tmp_path: Path) -> None:
 
 def test_each_script_is_played() -> None:
     kept = {path.stem for path in SCRIPTS.glob("*.py")} - {"scripted"}
-    assert kept == {*FOUND, *REFUSED, *INNOCENT}
+    assert kept == {*FOUND, *REFUSED, *INNOCENT, *BROKEN}
