@@ -21,6 +21,11 @@ bounds what a parser builds from it."""
 MAX_KEYS = 10_000
 """Keys of one object; each unknown one is an error to be held until all are found."""
 MAX_ATTESTATION_BYTES = 2**18
+MAX_TEXT_BYTES = 48 * 2**20
+"""A text that may hold bundles, such as an issue."""
+MAX_TEXT_BLOCKS = 64
+MAX_XZ_MEMORY = 40 * 2**20
+"""What unpacking one takes; its dictionary has at most 32 MiB."""
 MAX_KEY_BYTES = 2**16
 MAX_TRUST_BYTES = 2**20
 

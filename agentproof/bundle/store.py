@@ -4,13 +4,15 @@ Rules:
 1. Only regular files are read: no symbolic links, devices or pipes (`folder`).
 2. Paths are ASCII, relative, without `.` and `..`, and differ in more than case.
 3. Count, depth and size are capped before a file is opened; a file is read up to its cap only.
-4. A zip is accepted in its canonical bytes (`zip`).
+4. A zip is accepted in its canonical bytes (`zip`), and as text (`text`): in a file that is no zip, or from
+   the standard input, which is `-`. `issue.md#2` is the second bundle of such a text.
 5. A directory is written beside its place and renamed; what was there before stays until then.
 
 Nothing that is read here is believed: `check` does that. A repository store keeps bundles under
 `<store>/<case>/<version>/` without their wheels, and each target wheel once under `<store>/wheels/`.
 """
 
+import io
 import os
 import re
 import stat
@@ -27,14 +29,15 @@ from ..limits import (
     MAX_BUNDLE_BYTES,
     MAX_FILES,
     MAX_STATE_BYTES,
+    MAX_TEXT_BYTES,
     MAX_WHEEL_BYTES,
 )
 from ..models.manifest import Manifest
 from ..models.trace import Mode, Trace
 from ..models.wire import decode
 from ..system import temporary
-from ..system.files import is_stream, read_bounded, write_atomic
-from . import digests
+from ..system.files import is_stream, read_bounded, read_stdin, write_atomic
+from . import digests, text
 from .folder import is_safe_path, read_folder
 from .zip import ZIP_END, read_stored, stored_zip, zip_overhead
 
@@ -42,6 +45,12 @@ MANIFEST = "manifest.json"
 ATTESTATIONS = "attestations/"
 WHEELS = "wheels/"
 ZIP_SUFFIX = ".agentproof.zip"
+STDIN = Path("-")
+
+_ZIP_SIGN = b"PK\x03\x04"
+_TEXTS = frozenset({".md", ".markdown", ".txt", ".eml", ".html"})
+"""Of a file that is called so it is said that no bundle is in its text; of others, that they are no zip."""
+_NUMBERED = re.compile(r"(.+)#([1-9][0-9]{0,3})")
 
 _SEARCH_DEPTH = 6
 # Where a zip that was refused is looked into for a hint: the first names, and those of its directory.
@@ -119,8 +128,10 @@ def find_bundles(path: Path) -> list[Path]:
     Raises:
         UsageError: there is nothing at `path`, or no bundle.
     """
-    _check_existing(path)
-    if not path.is_dir() or _looks_like_bundle(path):
+    check_exists(path)
+    if not path.is_dir():
+        return _bundles_in(path)
+    if _looks_like_bundle(path):
         return [path]
     found = sorted(_search(path, _SEARCH_DEPTH))
     if not found:
@@ -131,7 +142,15 @@ def find_bundles(path: Path) -> list[Path]:
     return found
 
 
-def _check_existing(path: Path) -> None:
+def check_exists(path: Path) -> None:
+    """Whether there is anything to read at `path`.
+
+    Raises:
+        UsageError: there is not.
+    """
+    path, _ = _split(path)
+    if path == STDIN:
+        return
     try:
         found = path.exists()
     except OSError as error:
@@ -175,13 +194,13 @@ def read_bundle(path: Path, *, wheels: Path | Shelf | None = None) -> Bundle:
         BundleError: damaged or hostile: links, unsafe names, over a cap, a zip in another form.
         UsageError: there is nothing at `path`.
     """
-    _check_existing(path)
+    check_exists(path)
     try:
         if path.is_dir():
             files = dict(read_folder(path))
             at = wheels or shelf_of(path)
         else:
-            files = _read_zip(path)
+            files = _read_file(path)
             at = wheels
         return _bundle(files, shelf=Shelf(at) if isinstance(at, Path) else at)
     except BundleError as error:
@@ -201,11 +220,113 @@ def holds_another(path: Path, identity: str) -> bool:
 
 def from_zip_bytes(data: bytes) -> Bundle:
     """The bundle in a zip held in memory; raises as `read_bundle` does."""
-    import io  # noqa: PLC0415 (only for callers that hold bytes)
-
     if len(data) > MAX_BUNDLE_BYTES:
         raise BundleError("too_large", f"{len(data)} bytes are over the limit of {MAX_BUNDLE_BYTES}")
     return _bundle(dict(read_stored(io.BytesIO(data))), shelf=None)
+
+
+def _split(path: Path) -> tuple[Path, int | None]:
+    """A file, and which of the bundles in its text is meant, where that is said (`issue.md#2`)."""
+    match = _NUMBERED.fullmatch(path.name)
+    if match is None or os.path.lexists(path):
+        return path, None
+    return path.with_name(match[1]), int(match[2])
+
+
+def is_text(path: Path) -> bool:
+    """Whether what lies there, or comes from the standard input, holds bundles as text.
+
+    Raises:
+        UsageError: by its name it does, and there is none in it.
+        CannotDoError: the operating system refuses to read it.
+    """
+    file, number = _split(path)
+    return number is not None or (not file.is_dir() and not _is_zip(file) and bool(_blocks_in(file)))
+
+
+def name_of(path: Path, bundle: Bundle) -> str:
+    """What a copy of the bundle that was read at `path` is called, without a suffix."""
+    file, number = _split(path)
+    if file == STDIN:
+        return f"bundle-{bundle_id(bundle)[:8]}"
+    stem = file.absolute().name.removesuffix(ZIP_SUFFIX).removesuffix(".zip")
+    if not file.is_dir() and file.suffix.lower() in _TEXTS:
+        stem = file.stem
+    return f"{stem}-{number}" if number is not None else stem
+
+
+def _is_zip(file: Path) -> bool:
+    if file == STDIN:
+        return read_stdin(MAX_TEXT_BYTES).startswith(_ZIP_SIGN)
+    try:
+        with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
+            # What is no regular file, or too large, is told by whoever reads the zip.
+            about = os.fstat(stream.fileno())
+            is_file = stat.S_ISREG(about.st_mode) and about.st_size <= MAX_TEXT_BYTES
+            return not is_file or stream.read(len(_ZIP_SIGN)) == _ZIP_SIGN
+    except OSError as error:
+        raise CannotDoError(f"{file}: {error.strerror}") from error
+
+
+def _bundles_in(path: Path) -> list[Path]:
+    """The bundle that a file is, or those that its text holds."""
+    file, number = _split(path)
+    if number is not None or _is_zip(file):
+        return [path]
+    blocks = _blocks_in(file)
+    if len(blocks) < 2:
+        return [path]
+    return [file.with_name(f"{file.name}#{block.number}") for block in blocks]
+
+
+def _blocks_in(file: Path) -> list[text.Block]:
+    """The bundles in a text.
+
+    Raises:
+        UsageError: it is one to read by its name, and there is none in it.
+        BundleError: there are too many in it.
+    """
+    data = (
+        read_stdin(MAX_TEXT_BYTES) if file == STDIN else read_bounded(file, limit=MAX_TEXT_BYTES, what="text")
+    )
+    letters = text.decoded(data)
+    blocks = text.find_blocks(letters)
+    if not blocks and (file == STDIN or file.suffix.lower() in _TEXTS):
+        what = "the standard input" if file == STDIN else str(file)
+        raise UsageError(f"{what}: no bundle in this text", hint=text.why_none(letters))
+    return blocks
+
+
+def _read_file(path: Path) -> dict[str, bytes]:
+    """The files of the bundle that a zip is, or that is in a text."""
+    file, number = _split(path)
+    if number is None and _is_zip(file):
+        return dict(read_stored(io.BytesIO(read_stdin(MAX_TEXT_BYTES)))) if file == STDIN else _read_zip(file)
+    blocks = _blocks_in(file)
+    if not blocks:
+        return _read_zip(file)  # which says what it is instead
+    if number is None and len(blocks) > 1:
+        raise BundleError("too_many", f"a text of {len(blocks)} bundles", hint=f"name one, such as {file}#1")
+    if number is not None and not 0 < number <= len(blocks):
+        raise UsageError(f"{path}: {file} holds {len(blocks)} of them")
+    return files_in(blocks[(number or 1) - 1])
+
+
+def files_in(block: text.Block) -> dict[str, bytes]:
+    """The files of the bundle in a block, whose id is the one that the block names.
+
+    Raises:
+        BundleError: the block is not whole, or holds something else.
+    """
+    data, named = text.zip_in(block)
+    files = dict(read_stored(io.BytesIO(data)))
+    held = sha256(files.get(MANIFEST, b""))
+    if held != named:
+        raise BundleError(
+            "other_bytes",
+            f"{block.name}: it names bundle sha256:{short(named)} and holds sha256:{short(held)}",
+        )
+    return files
 
 
 def _read_zip(path: Path) -> dict[str, bytes]:
@@ -287,6 +408,15 @@ def zip_bytes(bundle: Bundle) -> bytes:
     """
     check_limits(bundle)
     return stored_zip(files_of(bundle))
+
+
+def as_text(bundle: Bundle) -> str:
+    """The bundle as a block of text, without its target's wheel, whose digest it has.
+
+    Raises:
+        CannotDoError: a reader would refuse it, or this Python has no lzma.
+    """
+    return text.text_of(zip_bytes(bundle), bundle_id=bundle_id(bundle))
 
 
 def check_limits(bundle: Bundle) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -48,6 +49,27 @@ def read_bounded(path: Path, *, limit: int, what: str) -> bytes:
     if len(data) > limit:
         raise UsageError(f"{what} {path}: more than {limit} bytes")
     return data
+
+
+def read_stdin(limit: int) -> bytes:
+    """All of the standard input, at most `limit` bytes; read once, however often it is asked for.
+
+    Raises:
+        UsageError: it is over the limit, or a terminal.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(
+            "`-` is the standard input, which is a terminal here", hint="… | agentproof COMMAND -"
+        )
+    data = _read_once(sys.stdin, limit + 1)
+    if len(data) > limit:
+        raise UsageError(f"the standard input: more than {limit} bytes")
+    return data
+
+
+@lru_cache(maxsize=1)
+def _read_once(stream: TextIO, size: int) -> bytes:
+    return stream.buffer.read(size)
 
 
 STDOUT: Final = Path("-")
