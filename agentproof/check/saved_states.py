@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bundle.digests import sha256
-from ..bundle.store import MANIFEST, ZIP_SUFFIX, bundle_id, find_bundles, read_bundle, shelf_of
+from ..bundle.store import (
+    MANIFEST,
+    ZIP_SUFFIX,
+    bundle_id,
+    check_exists,
+    find_bundles,
+    is_text,
+    read_bundle,
+    shelf_of,
+)
 from ..diff.rows import target_name
 from ..errors import BundleError, UsageError
 from ..limits import MAX_STATE_BYTES
@@ -59,15 +68,11 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
         UsageError: there is nothing, or no RunState in it.
         BundleError: the bundle cannot be read.
     """
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory")
+    check_exists(path)
     if path.is_dir() or path.name.endswith(ZIP_SUFFIX):
-        bundle = read_bundle(path, wheels=shelf_of(path))
-        manifest = parse_manifest(bundle.manifest, digest=bundle_id(bundle))
-        check_members(manifest, bundle)
-        check_places(manifest)
-        files = {name: bundle.members[name] for name in manifest.reproduction.files}
-        carried = {f"{path}/{name}": data for name, data in files.items() if _has_mark(data)}
+        carried = _carried(path)
+    elif is_text(path):
+        carried = {name: data for each in find_bundles(path) for name, data in _carried(each).items()}
     else:
         data = read_bounded(path, limit=MAX_STATE_BYTES, what="saved state")
         carried = {str(path): data} if _has_mark(data) else {}
@@ -76,6 +81,15 @@ def read_saved(path: Path) -> Mapping[str, bytes]:
             f"{path}: no RunState's JSON in it", hint="`agentproof show BUNDLE --state S1` gives one"
         )
     return carried
+
+
+def _carried(path: Path) -> dict[str, bytes]:
+    bundle = read_bundle(path, wheels=shelf_of(path))
+    manifest = parse_manifest(bundle.manifest, digest=bundle_id(bundle))
+    check_members(manifest, bundle)
+    check_places(manifest)
+    files = {name: bundle.members[name] for name in manifest.reproduction.files}
+    return {f"{path}/{name}": data for name, data in files.items() if _has_mark(data)}
 
 
 def _has_mark(data: bytes) -> bool:

@@ -61,7 +61,7 @@ def replay(
     conduct were seen, 1 where they were not or there is nothing to sign that was to be signed, 4 where the
     environment cannot be had.
     """
-    from ..bundle.store import shelf_of
+    from ..bundle.store import is_text, shelf_of
     from ..check.bundle import check_path
     from ..errors import Exit, UsageError
     from ..isolation.supervision import Limits
@@ -76,6 +76,11 @@ def replay(
             "--output without --key or --sign", hint="a replay writes nothing but its attestation"
         )
     bundle = the_bundle(bundle)
+    if (key is not None or sign) and output is None and is_text(bundle):
+        raise UsageError(
+            f"{bundle}: nothing is written into a text",
+            hint="--output FILE.agentproof.zip for the attested bundle",
+        )
     signer = chosen_key(key, passphrase_env=None, quiet=quiet) if key is not None or sign else None
     conditions = Conditions(
         python=python,

@@ -112,13 +112,14 @@ def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
 def _described(
     bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, cause: Path | None, quiet: bool
 ) -> str:
+    from ..bundle.store import find_bundles
     from ..errors import UsageError
     from ..render.groups import Attachment
     from .reading import read_groups
 
     if form == "html":
         # A matrix, a folder of recordings: a page may tell of several.
-        bundles = tuple(found for path in bundles for found in _all_of(path))
+        bundles = tuple(found for path in bundles for found in find_bundles(path))
     groups = read_groups(bundles, reader=reader)
     if form == "markdown":
         groups = _newest(groups, bundles, quiet=quiet)
@@ -157,12 +158,6 @@ def _described(
     return render_issue(story, attachment=attached, others=others, lead=lead, cause=told)
 
 
-def _all_of(path: Path) -> list[Path]:
-    from ..bundle.store import find_bundles
-
-    return find_bundles(path) if path.is_dir() else [path]
-
-
 def _without_failed(group: Group, *, quiet: bool) -> Group:
     """A reproduction without its inconclusive recordings, where another one on the same target concludes."""
     if group.row is not None:
@@ -193,7 +188,7 @@ def _newest(groups: list[Group], bundles: tuple[Path, ...], *, quiet: bool) -> l
     entries = {story.manifest.reproduction.entry for group in groups for story in group.stories}
     if len(groups) < 2 or len(entries) != 1 or any(group.row is not None for group in groups):
         return groups
-    written = {path.name: path.stat().st_mtime for path in bundles}
+    written = {path.name: path.stat().st_mtime for path in bundles if path.exists()}
 
     def rank(group: Group) -> tuple[bool, float]:
         conclusive = any(story.verdict.status != "inconclusive" for story in group.stories)

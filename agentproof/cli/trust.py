@@ -94,14 +94,17 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
     """Endorse BUNDLE: add your signature to a bundle that somebody else recorded.
 
     An endorsement says that you stand behind the bundle. It says nothing about having run it: for that,
-    `agentproof replay --key`.
+    `agentproof replay --key`. Of a bundle as text the signed one is written to the standard output, as text.
     """
-    from ..bundle.store import Bundle, shelf_of, write_bundle, zip_bytes
+    from ..bundle.store import STDIN, Bundle, is_text, shelf_of, write_bundle, zip_bytes
     from ..check.bundle import Reader, check_path
     from ..errors import BundleError
+    from ..render.embedded import folded
     from ..system.files import write_atomic
     from ..trust import signing
+    from .reading import the_bundle
 
+    bundle = the_bundle(bundle)
     signer = chosen_key(key, passphrase_env=passphrase_env)
     shelf = shelf_of(bundle)
     checked = check_path(bundle, reader=Reader(), wheels=shelf)
@@ -115,8 +118,13 @@ def sign(bundle: Path, *, key: Path | None, passphrase_env: str | None) -> None:
         )
     name, envelope = signing.attest_endorsed(held.manifest, signer)
     signed = Bundle(held.manifest, held.members, {**held.attestations, name: envelope})
+    done = f"endorsed {checked.report.bundle_id} as {signer.public.fingerprint}"
+    if is_text(bundle):
+        write_atomic(STDIN, f"{folded(signed)}\n".encode())
+        click.echo(done, err=True)
+        return
     if bundle.is_dir():
         write_bundle(signed, bundle, wheels=shelf)
     else:
         write_atomic(bundle, zip_bytes(signed))
-    click.echo(f"endorsed {checked.report.bundle_id} as {signer.public.fingerprint}")
+    click.echo(done)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..bundle.store import MANIFEST, ZIP_SUFFIX, Bundle, find_bundles, read_bundle, shelf_of
+from ..bundle.store import MANIFEST, Bundle, check_exists, find_bundles, name_of, read_bundle, shelf_of
 from ..check.bundle import Reader, check_bundle
 from ..check.members import is_comparison
 from ..errors import BundleError, UsageError
@@ -70,8 +70,7 @@ def find_subjects(path: Path, arguments: tuple[str, ...] = ()) -> list[Subject]:
     if is_test(str(path)):
         tests = read_reproduction(select(str(path), arguments))
         return [Subject(_tests_name(tests.tests), tests, place=tests.script)]
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory")
+    check_exists(path)
     if path.is_file() and path.suffix in (".py", notebook.SUFFIX):
         return [_script_subject(path, arguments)]
     scripts: list[Path] = []
@@ -140,7 +139,7 @@ def _bundle_subject(path: Path, bundle: Bundle) -> Subject:
             hint="`agentproof check-current-bundle` says more",
         )
     in_store = path.is_dir() or shelf_of(path) is not None
-    name = path.absolute().parent.name if in_store else path.name.removesuffix(ZIP_SUFFIX)
+    name = path.absolute().parent.name if in_store else name_of(path, bundle)
     now = checked.judgement if checked.judgement != checked.manifest.judgement else None
     return Subject(name, reproduction_in(bundle), bundle=bundle, judged_now=now, place=path)
 
