@@ -60,6 +60,9 @@ MAX_KEPT_BYTES = 2**20
 MAX_KEPT_MANIFESTS = 2**18
 MAX_KEPT_JUDGEMENTS = 64
 
+MAX_EXCHANGES_BYTES = 16 * 2**20
+"""What a script with a live model asked and was answered."""
+
 MAX_WHEEL_BYTES = 64 * 2**20
 """A target wheel."""
 MAX_WHEEL_FILES = 20_000

@@ -28,6 +28,7 @@ FILES = {
     "statement": ("agentproof.models.statement", "Statement"),
     "envelope": ("agentproof.models.statement", "Envelope"),
     "report": ("agentproof.models.report", "Report"),
+    "exchanges": ("agentproof.models.exchanges", "Exchanges"),
     "explanation": ("agentproof.models.explanation", "Explanation"),
 }
 """Each schema's name, and the model that it is generated from."""

@@ -7,16 +7,15 @@ spell in another way (bytes, text that is not valid Unicode). Whatever a program
 base64 for instance, is not.
 """
 
-import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from ..errors import UsageError
+from ..live.keys import spellings
 
 _SHAPES = {
     "an OpenAI key": r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}",
@@ -42,8 +41,6 @@ _KEY_LIKE = re.compile(
 _MIXED = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])")
 """Somewhere between two slashes there are small letters, capitals and digits."""
 _MIN_VALUE = 16
-_NESTED = 3
-"""JSON within JSON within JSON: a tool's arguments in a body in an event."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def _found(data: bytes, wanted: SecretPatterns) -> Iterator[tuple[str, int]]:
     for match in _SHAPE_IN_BYTES.finditer(data):
         yield _NAMES[int(str(match.lastgroup)[1:])], match.start()
     for name, value in wanted.values.items():
-        places = [data.find(_encoded(each)) for each in _spellings(value)]
+        places = [data.find(_encoded(each)) for each in spellings(value)]
         if at := [place for place in places if place >= 0]:
             yield f"the value of ${name}", min(at)
     if wanted.patterns:
@@ -156,7 +153,7 @@ class Redactor:
         self._variables = {value: name for name, value in (variables or {}).items()}
         self._seen: dict[str, str] = {}
         values = (*wanted.values.values(), *self._variables)
-        self._secrets = {spelled: value for value in values for spelled in _spellings(value)}
+        self._secrets = {spelled: value for value in values for spelled in spellings(value)}
         longest_first = sorted(self._secrets, key=lambda spelled: (-len(spelled), spelled))
         named = [re.compile(re.escape(spelled)) for spelled in longest_first]
         self._patterns = (*named, *([_SHAPE] if shapes else []), *wanted.patterns)
@@ -185,18 +182,6 @@ class Redactor:
         if found in self._variables:
             return f"<env:{self._variables[found]}>"
         return self._seen.setdefault(found, f"<redacted-{len(self._seen) + 1}>")
-
-
-def _spellings(value: str) -> tuple[str, ...]:
-    """A value as it is, as it stands in JSON, in JSON within JSON and so on, and in a URL."""
-    quoted = [each(value, safe="", errors="surrogateescape") for each in (quote, quote_plus)]
-    found = [value, *quoted]
-    for ascii_only in (False, True):
-        spelled = value
-        for _ in range(_NESTED):
-            spelled = json.dumps(spelled, ensure_ascii=ascii_only)[1:-1]
-            found.append(spelled)
-    return tuple(dict.fromkeys(found))
 
 
 def _encoded(text: str) -> bytes:

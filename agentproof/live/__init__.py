@@ -1,0 +1,1 @@
+"""Live models: a relay on the host that asks a provider once, and answers from the recording ever after."""

@@ -1,0 +1,1 @@
+"""The relay with real sockets, clients and servers, all on loopback."""
