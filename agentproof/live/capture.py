@@ -128,7 +128,7 @@ class Capture:
         try:
             await self._exchange(note, client)
         except asyncio.CancelledError:  # the script ended first
-            if note.left_after is None:
+            if note.left_after is None and note.end == "none":
                 note.left_after = len(note.frames or note.chunks)
             raise
         finally:
