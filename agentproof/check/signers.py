@@ -17,9 +17,10 @@ from ..models.statement import (
     build_endorsed_statement,
     build_recorded_statement,
     build_replayed_statement,
+    read_account,
     read_replay,
 )
-from ..trust.allowed_signers import Trust, people
+from ..trust.allowed_signers import UNKNOWN, Trust, is_same, people
 from ..trust.signing import PublicKey, attestation_name, verify_envelope
 from .members import at
 from .reporting import Outcome
@@ -74,7 +75,8 @@ def check_statement(attestation: Attestation, manifest: Manifest, bundle_id: str
     """The statement is the one that this manifest gives for its role, byte for byte."""
     match attestation.role:
         case "recorded":
-            expected = build_recorded_statement(manifest, bundle_id=bundle_id)
+            said = read_account(attestation.statement)
+            expected = build_recorded_statement(manifest, bundle_id=bundle_id, signer=said)
         case "endorsed":
             expected = build_endorsed_statement(manifest, bundle_id=bundle_id)
         case "replayed":
@@ -90,6 +92,7 @@ def check_statement(attestation: Attestation, manifest: Manifest, bundle_id: str
 def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer:
     """What the reader's trust says about who made an attestation."""
     judged = trust.judge(attestation.key, attestation.role, at)
+    said = read_account(attestation.statement) if attestation.role == "recorded" else None
     return Signer(
         role=attestation.role,
         key=attestation.key.line,
@@ -97,6 +100,8 @@ def judge_signer(attestation: Attestation, trust: Trust, at: datetime) -> Signer
         principals=judged.principals,
         covers=attestation.covers,
         detail=judged.reason,
+        says=said,
+        known_otherwise=said is not None and not judged.principals and trust.knows(said),
     )
 
 
@@ -122,12 +127,7 @@ def judge_signature(signers: Iterable[Signer], trust: Trust, *, accepted: Collec
         return "failed", "not_accepted", f"nobody whom you trust recorded it, only {names}"
     if trust.given or any(signer.detail == "revoked" for signer in made):
         return "failed", "untrusted", name_signers(made)
-    who = ", ".join(signer.fingerprint for signer in made)
-    return (
-        "not_made",
-        "no_trust",
-        f"good, by {who}; whose key that is was not checked, for you named nobody to trust",
-    )
+    return "not_made", "no_trust", name_signers(made)
 
 
 def count_distinct(signers: Iterable[Signer]) -> int:
@@ -157,9 +157,29 @@ def count_distinct(signers: Iterable[Signer]) -> int:
 
 def name_signers(signers: Iterable[Signer]) -> str:
     """The signers in one line for people."""
-    lines = []
-    for signer in signers:
-        who = " and ".join(signer.principals) or "somebody"
-        role = "" if signer.role == "recorded" else f"{signer.role} by "
-        lines.append(f"{role}{who} (ed25519 {signer.fingerprint}), {signer.detail}")
+    made = list(signers)
+    unknown = [signer for signer in made if not signer.principals and signer.detail == UNKNOWN]
+    lines = [_named(signer) for signer in made if signer not in unknown]
+    if unknown:
+        keys = "; ".join(f"{signer.fingerprint}{says(signer)}" for signer in unknown)
+        many = "a key" if len(unknown) == 1 else "keys"
+        since = "it" if len(unknown) == 1 else "they"
+        lines.append(
+            f"signed by {many} that you do not know yet ({keys}): nothing was changed since {since} signed"
+        )
     return "; ".join(lines)
+
+
+def _named(signer: Signer) -> str:
+    who = " and ".join(signer.principals) or "somebody"
+    role = "" if signer.role == "recorded" else f"{signer.role} by "
+    return f"{role}{who} (ed25519 {signer.fingerprint}{says(signer)}), {signer.detail}"
+
+
+def says(signer: Signer) -> str:
+    """Whose account it is by the signer's own word, where the reader does not know the key as theirs."""
+    if signer.says is None or any(is_same(signer.says, name) for name in signer.principals):
+        return ""
+    if signer.known_otherwise:
+        return f", says it is {signer.says}, but is none of the keys that you trust as that"
+    return f", says it is {signer.says}"

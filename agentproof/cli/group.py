@@ -279,8 +279,31 @@ def key_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a co
     return command
 
 
-def chosen_key(key: Path | None, *, passphrase_env: str | None, quiet: bool = False) -> "PrivateKey":
-    """The key that `key_options` name, else the user's own."""
+def account_option(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: as above
+    """`--as`, for what signs a recording."""
+    return click.option(
+        "--as",
+        "account",
+        metavar="github:USER",
+        help="Say under the signature whose account this is. Others hold it against the keys that GitHub "
+        "serves for USER, so your public key must be among those.",
+    )(command)
+
+
+def chosen_key(
+    key: Path | None, *, passphrase_env: str | None, quiet: bool = False, account: str | None = None
+) -> "PrivateKey":
+    """The key that `key_options` name, else the user's own; its holder says that it is `account`'s."""
+    from ..errors import UsageError
+    from ..models.statement import is_account
+
+    if account is not None and not is_account(account):
+        raise UsageError(f"--as {account}: no account", hint="write github:USER, with your name there")
+    chosen = _chosen_key(key, passphrase_env, quiet=quiet)
+    return chosen if account is None else chosen.saying(account)
+
+
+def _chosen_key(key: Path | None, passphrase_env: str | None, *, quiet: bool) -> "PrivateKey":
     from ..trust import agent, keyring
 
     if key is not None:

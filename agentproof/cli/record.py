@@ -10,6 +10,7 @@ from .expecting import expectation_options, expectations_of, variable_options, v
 from .group import (
     ForScript,
     OutputPath,
+    account_option,
     chosen_key,
     examples,
     key_options,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         ),
         "Environment": ("--python", "--with", "--like", "--env", "--env-file", "--env-public"),
         "Isolation": ("--require-isolation", "--timeout", "--redact"),
-        "Output": ("--output", "--expect", "--replace", "--json", "--verbose", "--quiet"),
+        "Output": ("--output", "--as", "--expect", "--replace", "--json", "--verbose", "--quiet"),
     },
 )
 @click.argument("script")
@@ -167,6 +168,7 @@ if TYPE_CHECKING:
 )
 @click.option("--thin", is_flag=True, help="Leave the target wheel out of the zip; readers bring it.")
 @key_options
+@account_option
 @click.option("--replace", is_flag=True, help="Replace a bundle with another id that is in the way.")
 @click.option("--json", "as_json", is_flag=True, help="Print the check report of the bundle as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Name the rules that had nothing to judge.")
@@ -203,6 +205,7 @@ def record(
     output: Path | None,
     key: Path | None,
     passphrase_env: str | None,
+    account: str | None,
     thin: bool,
     replace: bool,
     as_json: bool,
@@ -257,7 +260,7 @@ def record(
     recording.check_request(reproduction, target, conditions, output=output, thin=thin)
     if worked is not None:
         check_targets([worked])
-    signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet)
+    signer = chosen_key(key, passphrase_env=passphrase_env, quiet=quiet, account=account)
     with console.TerminalProgress(quiet=quiet) as progress:
         conditions = with_projects(
             conditions, requires=reproduction.requires_python, progress=progress.working
@@ -303,6 +306,7 @@ def record(
             document,
             bundle_id=bundle_id(bundle),
             signer=signer.public.fingerprint + mine,
+            says=account,
             paths=[path for path in (written.stored, written.archive) if path is not None],
             kept=written.kept,
             taken=written.taken,

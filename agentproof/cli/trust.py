@@ -12,22 +12,38 @@ import click
 from .group import Group, chosen_key, examples, key_options
 
 if TYPE_CHECKING:
-    from ..trust.allowed_signers import TrustedKey
+    from ..trust.allowed_signers import Trust, TrustedKey
 
 
-@examples("agentproof trust add alice.keys --as github:alice", "agentproof trust list")
+@examples(
+    "agentproof trust add github:alice",
+    "agentproof trust add alice.keys --as github:alice",
+    "agentproof trust list",
+)
 @click.group(name="trust", cls=Group)
 def trust() -> None:
     """Say whose bundles you trust, from now on.
 
     Keys come from files that you name: an OpenSSH allowed_signers file, or public keys as GitHub serves
-    them under https://github.com/USER.keys (download that file first; this tool asks no server).
+    them under https://github.com/USER.keys. `trust add github:USER` asks GitHub for that file, once; no
+    other command asks any server about keys.
     """
 
 
-@examples("agentproof trust add alice.keys --as github:alice")
+@examples(
+    "agentproof trust add github:alice",
+    "agentproof trust add github:alice --keys alice.keys",
+    "agentproof trust add alice.keys --as github:alice",
+)
 @trust.command(name="add")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("whom", metavar="FILE|github:USER")
+@click.option(
+    "--keys",
+    "served",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="What GitHub serves for github:USER, taken from there by you: no server is asked.",
+)
 @click.option(
     "--as",
     "principal",
@@ -35,16 +51,27 @@ def trust() -> None:
     help="Whose keys these are, such as github:alice; needed where no line names anybody.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def add(file: Path, *, principal: str | None, yes: bool) -> None:
-    """Trust the Ed25519 keys in FILE, after showing their fingerprints.
+def add(whom: str, *, served: Path | None, principal: str | None, yes: bool) -> None:
+    """Trust the Ed25519 keys in FILE, or those of github:USER, after showing their fingerprints.
 
-    Lines of an allowed_signers file keep their names and their limits (namespaces, valid-after,
-    valid-before). --as gives the keys of one person another name; several people never get one.
+    github:USER asks https://github.com/USER.keys, this once, and trusts those keys with recordings alone; the
+    day is kept with them. Lines of an allowed_signers file keep their names and their limits (namespaces,
+    valid-after, valid-before). --as gives the keys of one person another name; several people never get one.
     """
+    from ..errors import UsageError
+    from ..models.statement import GITHUB
     from ..trust import keyring
     from ..trust.allowed_signers import read_trust
 
-    keys = read_trust(file, principal=principal)
+    if whom.startswith(GITHUB):
+        if principal is not None:
+            raise UsageError(f"{whom} is a name already", hint="leave out --as")
+        keys = _of_account(whom, served)
+    elif served is not None:
+        raise UsageError("--keys is for github:USER", hint=f"agentproof trust add {whom} --as NAME")
+    else:
+        keys = read_trust(Path(whom), principal=principal)
+    principal = whom if whom.startswith(GITHUB) else principal
     lines = keyring.named(keys, principal=principal)
     for line in lines:
         click.echo(f"  ed25519 {line.key.fingerprint}  {_named(line)}")
@@ -55,6 +82,27 @@ def add(file: Path, *, principal: str | None, yes: bool) -> None:
         click.confirm(f"Trust {names} with these?", abort=True)
     added = keyring.add(keys, principal=principal)
     click.echo(f"{len(added)} of {len(keys.keys)} keys are new")
+
+
+def _of_account(account: str, served: Path | None) -> Trust:
+    from datetime import UTC, datetime
+
+    from ..environment import github
+    from ..errors import UsageError
+    from ..limits import MAX_KEY_BYTES
+    from ..models.statement import is_account
+    from ..system.files import read_bounded, shown
+    from ..trust import keyring
+
+    if not is_account(account):
+        raise UsageError(f"{account}: no name of a user on GitHub", hint="write github:USER")
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    if served is not None:
+        data = read_bounded(served, limit=MAX_KEY_BYTES, what="--keys")
+        return keyring.of_account(data, account, source=shown(served), origin=f"file@{today}")
+    data, address = github.served_keys(account, site=github.SITE)
+    click.echo(f"  asked {address}", err=True)
+    return keyring.of_account(data, account, source=address, origin=f"github.com@{today}")
 
 
 @examples("agentproof trust list")
@@ -71,8 +119,16 @@ def list_keys() -> None:
 
 
 def _named(line: TrustedKey) -> str:
-    """Who a line is about, and within which limits."""
-    return f"{line.principal}  {line.limits}" if line.limits else line.principal
+    """Who a line is about, within which limits, and where it was taken from."""
+    place, _, day = (line.origin or "").partition("@")
+    taken = (
+        f"as {place} served it on {day}"
+        if place == "github.com"
+        else f"from a {place} on {day}"
+        if day
+        else ""
+    )
+    return "  ".join(filter(None, (line.principal, line.limits, taken)))
 
 
 @examples("agentproof trust remove github:alice")

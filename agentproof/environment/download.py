@@ -170,7 +170,7 @@ def _from_keyring(url: str) -> tuple[str, str] | None:
     )
 
 
-class _Adapter(requests.adapters.HTTPAdapter):
+class SystemTrust(requests.adapters.HTTPAdapter):
     """Trust what the system trusts (and `SSL_CERT_FILE`) beside the certificates that requests brings."""
 
     # Any: urllib3's own options, passed on.
@@ -199,7 +199,7 @@ def index_session(settings: IndexSettings) -> requests.Session:
         status_forcelist=(429, 500, 502, 503, 504),
         respect_retry_after_header=True,
     )
-    adapter = _Adapter(max_retries=retry, pool_maxsize=_PARALLEL)
+    adapter = SystemTrust(max_retries=retry, pool_maxsize=_PARALLEL)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     session.auth = _IndexAuth(settings)

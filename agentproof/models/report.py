@@ -8,7 +8,7 @@ from typing import Literal
 
 from .manifest import Finding
 from .manifest import Status as ClaimStatus
-from .statement import Role
+from .statement import Account, Role
 from .wire import Count, ListOf, Sha256, Text, Wire
 
 CheckName = Literal[
@@ -60,6 +60,10 @@ class Signer(Wire):
     """Whom the reader's trust knows by this key; empty where it is not trusted."""
     covers: Covers
     detail: Text
+    says: Account | None = None
+    """Whose account it is by the signer's own word, which proves nothing; absent where they say nothing."""
+    known_otherwise: bool = False
+    """Whether the reader trusts other keys as that account's; absent where not."""
 
 
 class ReportedTarget(Wire):

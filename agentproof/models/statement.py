@@ -9,6 +9,7 @@ the subjects and both ids follow, the rest is what the replayer states about its
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, get_args
@@ -45,6 +46,13 @@ Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=2**1
 
 Time = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
 """A moment in UTC, to the second."""
+
+
+GITHUB = "github:"
+Account = Annotated[
+    str, Field(pattern=r"^github:[A-Za-z0-9](?:-?[A-Za-z0-9])*$", max_length=len(GITHUB) + 39)
+]
+"""An account where public keys are served: `github:USER`, in GitHub's own pattern of names."""
 
 
 class Signature(Wire):
@@ -94,6 +102,8 @@ class TestResult(Wire):
     failedTests: ListOf[Text]
     """Claim ids by status; `not_observed` ones are the warned."""
     evidence_id: Sha256
+    signer: Account | None = None
+    """Who the signer says they are; it proves nothing until the reader knows the key as theirs."""
 
 
 class Verifier(Wire):
@@ -174,8 +184,9 @@ _RESULTS: Mapping[str, Literal["PASSED", "WARNED", "FAILED"]] = {
 }
 
 
-def build_recorded_statement(manifest: Manifest, *, bundle_id: Sha256) -> bytes:
-    """The statement that `record` signs for this manifest, whose SHA-256 is `bundle_id`."""
+def build_recorded_statement(manifest: Manifest, *, bundle_id: Sha256, signer: str | None = None) -> bytes:
+    """The statement that `record` signs for this manifest, whose SHA-256 is `bundle_id`; `signer` is the
+    account that the signer says is theirs."""
     files = {member.path: member.sha256 for member in manifest.members}
     configuration = [Resource.of(path, files[path]) for path in (*manifest.reproduction.files, "pylock.toml")]
     configuration.append(Resource.of("recorder", manifest.recorder.sha256))
@@ -189,6 +200,7 @@ def build_recorded_statement(manifest: Manifest, *, bundle_id: Sha256) -> bytes:
         warnedTests=tuple(by_status["not_observed"]),
         failedTests=tuple(by_status["violated"]),
         evidence_id=manifest.evidence_id,
+        signer=signer,
     )
     return _statement(Uri.TEST_RESULT, predicate, manifest, bundle_id)
 
@@ -246,6 +258,20 @@ def read_replay(statement: Statement) -> Replay | EvidenceReplay:
     if verifier == {"id": Uri.EVIDENCE_VERIFIER.value}:
         return EvidenceReplay.from_shape(predicate)
     return Replay.from_shape(predicate)
+
+
+def read_account(statement: Statement) -> str | None:
+    """Whose account the signer of a `recorded` statement says is theirs; None for what is no account, too."""
+    said = statement.predicate.get("signer") if isinstance(statement.predicate, dict) else None
+    return said if isinstance(said, str) and is_account(said) else None
+
+
+def is_account(text: str) -> bool:
+    """Whether it is written as an `Account`."""
+    return _ACCOUNT.fullmatch(text) is not None and len(text) <= len(GITHUB) + 39
+
+
+_ACCOUNT = re.compile(r"github:[A-Za-z0-9](?:-?[A-Za-z0-9])*", re.ASCII)
 
 
 def _subject(name: str, sha256: Sha256) -> dict[str, Any]:  # Any: a JSON document

@@ -15,6 +15,7 @@ from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
 from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
 from ..models.report import ON_REQUEST, Covers, Report, ReportedClaim
+from ..models.statement import GITHUB
 from ..models.trace import Mode, Trace
 from ..record import test_results
 from ..system.signals import clean_up_first
@@ -228,12 +229,17 @@ def render_written(
     *,
     bundle_id: str,
     signer: str,
+    says: str | None = None,
     paths: Iterable[Path],
     kept: Path | None = None,
     taken: Path | None = None,
 ) -> Iterator[str]:
     """Under the verdict of a recording: who signed it, its ids, and where it was written."""
-    yield from labelled("signed", f"ed25519 {signer}")
+    account = ""
+    if says is not None:
+        served = f"https://github.com/{says.removeprefix(GITHUB)}.keys"
+        account = f", says it is {says}: others check that, once this key is among {served}"
+    yield from labelled("signed", f"ed25519 {signer}{account}")
     yield from labelled(
         "ids", f"bundle sha256:{bundle_id[:16]}…  evidence sha256:{document.evidence_id[:16]}…"
     )
@@ -371,9 +377,12 @@ def _meaning(report: Report) -> str:
             rest = _RESTS_ON.get(report.rests_on or "", "")
             return f"this bundle matches the {what} that you hold; it {_shows(report)}{rest}"
         case "INTACT":
-            missing = [check.name for check in report.checks if check.status == "not_made"]
-            unchecked = " and ".join(name for name in missing if name not in ON_REQUEST)
-            return f"nothing failed, but {unchecked} could not be checked; it {_shows(report)}"
+            missing = [check for check in report.checks if check.status == "not_made"]
+            unchecked = [check.name for check in missing if check.name not in ON_REQUEST]
+            told = ["who signed it is not known to you"] if "signature" in unchecked else []
+            if others := " and ".join(name for name in unchecked if name != "signature"):
+                told.append(f"{others} could not be checked")
+            return f"nothing failed, but {' and '.join(told)}; it {_shows(report)}"
         case "UNTRUSTED":
             return _UNTRUSTED.get(failed.reason or "" if failed else "", _UNTRUSTED["untrusted"])
         case "STALE":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
+from ..check.signers import says
 from ..claims.judge import explain_reason
 from ..models.diff import Change
 from ..models.manifest import name_of_build
@@ -66,7 +67,7 @@ class _Signer:
     def of(cls, signer: Signer) -> Self:
         # "you" are whoever made the page, which others read.
         names = ["whoever made this page" if name == "you" else name for name in signer.principals]
-        who = ", ".join(names) or "a key that whoever made this page does not know"
+        who = (", ".join(names) or "a key that whoever made this page does not know") + says(signer)
         about = "; ".join(filter(None, (signer.fingerprint, signer.detail)))
         return cls(signer.role, who, signer.key, about)
 

@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import CannotDoError, TrustError
@@ -60,6 +60,11 @@ class AgentKey:
     """A private key that ssh-agent keeps."""
 
     public: PublicKey
+    says: str | None = None
+
+    def saying(self, account: str) -> "AgentKey":
+        """The same key, whose holder says that it is this account's."""
+        return replace(self, says=account)
 
     def sign(self, message: bytes) -> bytes:
         """The 64 bytes of the signature.

@@ -32,6 +32,7 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _OPTION = re.compile(r'(?P<name>[A-Za-z-]+)(?:="(?P<value>[^"]*)")?(?P<end>,|\s+)')
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, other ends of lines, and what changes the direction of a text."""
+_ORIGIN = re.compile(r"(?:github\.com|file)@\d{4}-\d{2}-\d{2}", re.ASCII)
 PRINCIPAL = re.compile(r"(?!(?:.*,)?!)[^\s\"#]+")
 """What the principals of a line are made of; OpenSSH's quoted and negated ones are not read."""
 
@@ -52,6 +53,9 @@ class TrustedKey:
     valid_before: datetime | None = None
     is_named: bool = False
     """Whether the line itself names its principals."""
+    origin: str | None = None
+    """Where and when it was taken from, as `agentproof trust add github:USER` notes it behind the key:
+    `github.com@2026-12-01`, or `file@…`."""
 
     @property
     def limits(self) -> str:
@@ -66,7 +70,7 @@ class TrustedKey:
     @property
     def text(self) -> str:
         """The line of an `allowed_signers` file that says the same."""
-        return " ".join(filter(None, (self.principal, self.limits, self.key.line)))
+        return " ".join(filter(None, (self.principal, self.limits, self.key.line, self.origin)))
 
     def refusal(self, role: Role, at: datetime) -> str | None:
         """Why this line does not speak for an attestation of `role` at that time; None if it does."""
@@ -77,6 +81,14 @@ class TrustedKey:
         if self.valid_before is not None and at >= self.valid_before:
             return f"{self.source} trusted it only before {self.valid_before:%Y-%m-%d %H:%M:%SZ}"
         return None
+
+
+UNKNOWN = "in no trust file that you gave"
+
+
+def is_same(account: str, principal: str) -> bool:
+    """Whether a principal is that account; GitHub tells no case apart."""
+    return account.casefold() == principal.casefold()
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,11 @@ class Trust:
                 refusals.append(refusal)
         if principals:
             return TrustDecision(tuple(dict.fromkeys(principals)), f"trusted by {sources[0]}")
-        return TrustDecision((), refusals[0] if refusals else "in no trust file that you gave")
+        return TrustDecision((), refusals[0] if refusals else UNKNOWN)
+
+    def knows(self, principal: str) -> bool:
+        """Whether it has any key of that person."""
+        return any(is_same(principal, name) for line in self.keys for name in line.principal.split(","))
 
     def __or__(self, other: "Trust") -> "Trust":
         return Trust(
@@ -263,6 +279,7 @@ def _signer(line: str, number: int, source: str) -> TrustedKey | str:
         valid_after=_moment(options.get("valid-after"), where),
         valid_before=_moment(options.get("valid-before"), where),
         is_named=True,
+        origin=next((word for word in rest.split()[2:3] if _ORIGIN.fullmatch(word)), None),
     )
 
 

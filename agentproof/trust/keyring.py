@@ -116,6 +116,25 @@ def add(keys: Trust, *, principal: str | None = None) -> list[TrustedKey]:
     return list(new.values())
 
 
+def of_account(data: bytes, account: str, *, source: str, origin: str) -> Trust:
+    """The keys in the bytes that are served for `account`, each trusted with recordings alone; `origin` is
+    noted behind them.
+
+    Raises:
+        TrustError: there is no Ed25519 key in it, or a line that names somebody.
+    """
+    keys = parse_trust(data, source=source, principal=account)
+    if named_line := next((line for line in keys.keys if line.is_named), None):
+        raise TrustError(
+            f"{source}:{named_line.line} names {named_line.principal}",
+            hint=f"served for {account} are bare key lines; for other files: agentproof trust add FILE",
+        )
+    return replace(
+        keys,
+        keys=tuple(replace(line, namespaces=("agentproof-recorded",), origin=origin) for line in keys.keys),
+    )
+
+
 def _within(line: TrustedKey) -> str:
     return f"within {line.limits}" if line.limits else "without limits"
 

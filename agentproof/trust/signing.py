@@ -107,6 +107,13 @@ class PrivateKey(Protocol):
     def public(self) -> PublicKey:
         """The public half."""
 
+    @property
+    def says(self) -> str | None:
+        """Whose account its holder says it is: `github:USER`."""
+
+    def saying(self, account: str) -> "PrivateKey":
+        """The same key, whose holder says that."""
+
     def sign(self, message: bytes) -> bytes:
         """The 64 bytes of the signature."""
 
@@ -114,9 +121,14 @@ class PrivateKey(Protocol):
 class HeldKey:
     """A private key in memory."""
 
-    def __init__(self, key: Ed25519PrivateKey) -> None:
+    def __init__(self, key: Ed25519PrivateKey, *, says: str | None = None) -> None:
         self._key = key
         self.public = PublicKey(key.public_key().public_bytes_raw())
+        self.says = says
+
+    def saying(self, account: str) -> "HeldKey":
+        """The same key, whose holder says that it is this account's."""
+        return HeldKey(self._key, says=account)
 
     def sign(self, message: bytes) -> bytes:
         """The 64 bytes of the signature."""
@@ -272,7 +284,9 @@ def attestation_name(role: Role, key: PublicKey) -> str:
 
 def attest_recorded(manifest: bytes, key: PrivateKey) -> tuple[str, bytes]:
     """The file name and the envelope that `record` adds to a bundle with this manifest."""
-    statement = build_recorded_statement(Manifest.from_bytes(manifest), bundle_id=_sha256(manifest))
+    statement = build_recorded_statement(
+        Manifest.from_bytes(manifest), bundle_id=_sha256(manifest), signer=key.says
+    )
     return attestation_name("recorded", key.public), sign_statement(statement, key)
 
 

@@ -55,6 +55,11 @@ def _envelope(**changes: object) -> Forger:
 
 
 FORGERIES = [
+    Forgery(
+        "an account that is none",
+        _statement(lambda shape: shape["predicate"].update(signer="bob@example.org")),
+        "other_statement",
+    ),
     Forgery("attestations deleted", attested(lambda _bundle: {}), "no_attestation"),
     Forgery(
         "the signature of another bundle",

@@ -83,7 +83,7 @@ def test_a_good_signature_of_nobody_in_particular_is_one_sentence(monkeypatch: p
         if line.startswith("  \N{EN DASH} signature")
     )
     assert re.fullmatch(
-        r"\N{EN DASH} signature good, by SHA256:\S+; whose key that is was not checked, .*", said
+        r"\N{EN DASH} signature signed by a key that you do not know yet \(SHA256:\S+\): nothing", said
     )
     assert [line for line in lines if len(line) > 80] == []
 
