@@ -18,8 +18,7 @@ from ..models.trace import Mode
 from ..models.wire import encode
 from ..record.kept import own_sources
 from ..record.reproduction import Reproduction
-from ..system.files import write_atomic
-from ..trust.seal import seal, unseal
+from ..trust import seal
 from .located import Line, Located, Prepared
 
 _ENTRY: Final = "healthy.py"
@@ -74,11 +73,7 @@ def _scenarios(located: Located) -> list[frozenset[Line]]:
 
 
 def _read(place: Path, key: str) -> dict[Mode, list[frozenset[Line]]] | None:
-    try:
-        sealed = place.read_bytes()
-    except OSError:
-        return None
-    data = unseal(sealed, what=f"neighbours {key}")
+    data = seal.kept(place, what=f"neighbours {key}")
     if data is None:
         return None
     return {
@@ -89,6 +84,4 @@ def _read(place: Path, key: str) -> dict[Mode, list[frozenset[Line]]] | None:
 
 def _write(place: Path, key: str, kept: Mapping[Mode, list[frozenset[Line]]]) -> None:
     shape = {mode: [sorted(lines) for lines in each] for mode, each in kept.items()}
-    sealed = seal(json.dumps(shape, separators=(",", ":")).encode(), what=f"neighbours {key}")
-    if sealed is not None:
-        write_atomic(place, sealed)
+    seal.keep(place, json.dumps(shape, separators=(",", ":")).encode(), what=f"neighbours {key}")

@@ -20,7 +20,6 @@ from typing import Final
 
 from ..errors import CannotDoError
 from ..models.manifest import Package
-from ..system import temporary
 from ..system.children import dying_with_us
 from ..trust import seal as _seal
 from .interpreters import Interpreter
@@ -87,14 +86,13 @@ class Bytecode:
             sources = tuple(_sources(tree.root, tree.without))
             progress(f"compiling {len(sources)} files of {tree.label} (once)")
             _compile(self._python, tree, sources, self._prefix)
-            try:
-                _keep(self._cache, tree, _packed(self._target(tree)))
-            except OSError:  # a read-only cache costs time, not the recording
+            archive = _packed(self._target(tree))
+            if not _seal.keep(self._cache / tree.key, archive, what=f"bytecode {tree.key}"):
                 progress("the bytecode cannot be kept: the cache is not writable")
         return bool(self._waiting)
 
     def _unpacked(self, tree: _Tree) -> bool:
-        kept = _kept(self._cache, tree)
+        kept = _seal.kept(self._cache / tree.key, what=f"bytecode {tree.key}")
         if kept is not None:
             _unpack(kept, self._target(tree))
         return kept is not None
@@ -191,21 +189,6 @@ def _packed(directory: Path) -> bytes:
         contents.append(path.read_bytes())
         files.append([path.relative_to(directory).as_posix(), len(contents[-1])])
     return b"".join([json.dumps(files).encode(), b"\n", *contents])
-
-
-def _keep(cache: Path, tree: _Tree, archive: bytes) -> None:
-    sealed = _seal.seal(archive, what=f"bytecode {tree.key}")
-    if sealed is not None:
-        temporary.write(cache / tree.key, sealed)
-
-
-def _kept(cache: Path, tree: _Tree) -> bytes | None:
-    try:
-        sealed = (cache / tree.key).read_bytes()
-        os.utime(cache / tree.key)  # what pruning goes by
-    except OSError:
-        return None
-    return _seal.unseal(sealed, what=f"bytecode {tree.key}")
 
 
 def _unpack(archive: bytes, target: Path) -> None:

@@ -13,7 +13,6 @@ Rules:
 5. A wheel of a commit is kept, sealed, in the cache; a changed working tree is built each time.
 """
 
-import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -213,11 +212,7 @@ def build_wheel(
 
 
 def _kept(place: Path, out: Path) -> Path | None:
-    try:
-        sealed = place.read_bytes()
-    except OSError:
-        return None
-    data = _seal.unseal(sealed, what=f"built {place.name}")
+    data = _seal.kept(place, what=f"built {place.name}")
     if data is None:
         return None
     name, _, content = data.partition(b"\n")
@@ -229,7 +224,4 @@ def _kept(place: Path, out: Path) -> Path | None:
 
 def _keep(place: Path, wheel: Path) -> None:
     data = wheel.name.encode("ascii") + b"\n" + wheel.read_bytes()
-    sealed = _seal.seal(data, what=f"built {place.name}")
-    if sealed is not None:
-        with contextlib.suppress(OSError):  # a read-only cache costs time, not the recording
-            temporary.write(place, sealed)
+    _seal.keep(place, data, what=f"built {place.name}")

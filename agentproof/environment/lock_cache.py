@@ -1,14 +1,12 @@
 """Locks that were made before: as of a past day they never change, so they need no index again."""
 
 import hashlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import FormatError
 from ..models.manifest import Date, Package, Platform, Target
 from ..models.wire import ListOf, Sha256, Text, Wire
-from ..system import temporary
 from ..trust import seal as _seal
 
 
@@ -46,27 +44,13 @@ def digest(parts: Iterable[str]) -> str:
 
 def load(cache: Path, key: Key) -> Record | None:
     """The lock that was kept for that key, if it is as it was written."""
-    try:
-        path = _path(cache, key)
-        sealed = path.read_bytes()
-        os.utime(path)  # what pruning goes by
-    except OSError:
-        return None
-    data = _seal.unseal(sealed, what="lock")
-    try:
-        record = Record.from_bytes(data) if data is not None else None
-    except FormatError:  # sealed by another version of this tool
-        return None
+    record = _record(_path(cache, key))
     return record if record is not None and record.key == key else None
 
 
 def label(path: Path) -> str:
     """What a kept lock is of, for people."""
-    try:
-        data = _seal.unseal(path.read_bytes(), what="lock")
-        record = Record.from_bytes(data) if data is not None else None
-    except (OSError, FormatError):
-        record = None
+    record = _record(path, is_use=False)
     if record is None:
         return path.name
     day = f", as of {record.as_of}" if record.as_of else ""
@@ -84,14 +68,15 @@ def labels(cache: Path) -> list[str]:
 
 def keep(cache: Path, record: Record) -> bool:
     """Keep a lock; whether that was possible."""
-    sealed = _seal.seal(record.to_bytes(), what="lock")
-    if sealed is None:
-        return False
+    return _seal.keep(_path(cache, record.key), record.to_bytes(), what="lock")
+
+
+def _record(path: Path, *, is_use: bool = True) -> Record | None:
+    data = _seal.kept(path, what="lock", is_use=is_use)
     try:
-        temporary.write(_path(cache, record.key), sealed)
-    except OSError:  # a read-only cache costs time, not the recording
-        return False
-    return True
+        return Record.from_bytes(data) if data is not None else None
+    except FormatError:  # sealed by another version of this tool
+        return None
 
 
 def _path(cache: Path, key: Key) -> Path:

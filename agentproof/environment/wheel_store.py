@@ -155,11 +155,7 @@ class WheelStore:
 
     def provenance(self, sha256: str) -> Provenance | None:
         """How this machine got that wheel; None when it does not know."""
-        try:
-            sealed = (self.root / sha256 / _PROVENANCE).read_bytes()
-        except OSError:
-            return None
-        data = _seal.unseal(sealed, what=f"wheel {sha256}")
+        data = _seal.kept(self.root / sha256 / _PROVENANCE, what=f"wheel {sha256}", is_use=False)
         try:
             return Provenance.from_bytes(data) if data is not None else None
         except FormatError:  # sealed by another version of this tool

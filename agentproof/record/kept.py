@@ -11,7 +11,6 @@ Rules:
 """
 
 import hashlib
-import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..errors import BundleError
 from ..isolation import levels
 from ..models.wire import Sha256, encode
 from ..system.files import write_atomic
-from ..trust.seal import seal, unseal
+from ..trust.seal import kept, seal
 from .conditions import Conditions
 from .reproduction import Reproduction
 
@@ -43,12 +42,7 @@ class ResultStore:
 
     def get(self, key: Sha256) -> Bundle | None:
         """The recording that was kept under `key`, without its wheel."""
-        try:
-            sealed = (self.root / key).read_bytes()
-            os.utime(self.root / key)  # what pruning goes by
-        except OSError:
-            return None
-        data = unseal(sealed, what=f"recording {key}")
+        data = kept(self.root / key, what=f"recording {key}")
         if data is None:
             return None
         try:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from ..system import temporary
 from .signing import config_dir
 
 _NAME: Final = "cache.key"
@@ -41,6 +42,29 @@ def unseal(sealed: bytes, *, what: str) -> bytes | None:
     ):
         return None
     return bytes(view)
+
+
+def keep(path: Path, data: bytes, *, what: str) -> bool:
+    """Write `data` with its MAC to `path`; whether that was possible. A read-only cache costs time only."""
+    sealed = seal(data, what=what)
+    if sealed is None:
+        return False
+    try:
+        temporary.write(path, sealed)
+    except OSError:
+        return False
+    return True
+
+
+def kept(path: Path, *, what: str, is_use: bool = True) -> bytes | None:
+    """What `keep` wrote to `path` as `what`, if it is as it was written. Pruning goes by the last use."""
+    try:
+        sealed = path.read_bytes()
+        if is_use:
+            os.utime(path)
+    except OSError:
+        return None
+    return unseal(sealed, what=what)
 
 
 def _mac(key: bytes, data: bytes | memoryview, what: str) -> bytes:
@@ -72,15 +96,15 @@ def _make(path: Path) -> None:
     """Write a new key; whoever comes second uses the first one's."""
     import secrets  # noqa: PLC0415 (2 ms, once a store)
 
-    temporary = path.with_name(f".{_NAME}.{secrets.token_hex(8)}")
+    new = path.with_name(f".{_NAME}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(secrets.token_bytes(32))
-            os.link(temporary, path)  # fails when another process was first
+            os.link(new, path)  # fails when another process was first
         finally:
-            os.unlink(temporary)
+            os.unlink(new)
     except OSError:
         return
