@@ -47,13 +47,14 @@ def report_on(
     outcomes: Outcomes,
     *,
     label: str | None,
-    identity: str,
+    identity: str | None,
     signers: tuple[Signer, ...] = (),
     also: tuple[ReportedClaim, ...] = (),
     not_recomputed: tuple[StatedClaim, ...] = (),
     rests_on: Role | None = None,
+    hint: str | None = None,
 ) -> Report:
-    """The report on something that is no single recording: without target and verdict."""
+    """The report on what is no single recording, or could not be read: without target and verdict."""
     results = [result_of(name, getattr(outcomes, name) or EARLIER) for name in REQUIRED]
     results += [result_of(name, getattr(outcomes, name)) for name in ON_REQUEST]
     return Report(
@@ -71,7 +72,7 @@ def report_on(
         stated=(),
         also=also,
         not_recomputed=not_recomputed,
-        hint=None,
+        hint=hint,
     )
 
 
@@ -148,23 +149,5 @@ def stated_claim(claim: ClaimResult) -> StatedClaim:
 
 def unreadable(error: BundleError, label: str) -> Report:
     """The report about a container that could not be read."""
-    results = [result_of("members", ("failed", error.reason, str(error)))]
-    results += [result_of(name, EARLIER) for name in REQUIRED[1:]]
-    results += [result_of(name, NOT_ASKED) for name in ON_REQUEST]
-    return Report(
-        bundle=label,
-        status="INVALID",
-        bundle_id=None,
-        evidence_id=None,
-        target=None,
-        verdict=None,
-        checks=tuple(results),
-        signers=(),
-        rests_on=None,
-        sdk_changes=None,
-        differences=(),
-        stated=(),
-        also=(),
-        not_recomputed=(),
-        hint=error.hint,
-    )
+    members: Outcome = ("failed", error.reason, str(error))
+    return report_on(Outcomes(members=members), label=label, identity=None, hint=error.hint)
