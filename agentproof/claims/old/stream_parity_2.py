@@ -17,16 +17,11 @@ From: openai/openai-agents-python#4184, #4160, #4097, #2426, #4070 and whatever 
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
 
-from ...models.items import items_of, key_of
 from ...models.manifest import Finding
-from ...models.wire import encode
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, outcome
-from ..trace.parity import differences
-from ..trace.runs import Run
+from ..trace.parity import comparable, differences
 
 NAME = "stream-parity"
 VERSION = 2
@@ -44,49 +39,11 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 
 def _compared(plain: View, streamed: View) -> Iterator[list[Finding]]:
-    unclear = _unclear(plain) | _unclear(streamed)
-    for one, other in zip(plain.top, streamed.top, strict=False):
-        if _given(one) != _given(other):
-            return
-        if one.started.streamed == other.started.streamed or encode(_given(one)) in unclear:
-            continue
-        if not (_is_over(one) and _is_over(other)) or plain.overlaps(one) or streamed.overlaps(other):
-            return
+    for one, other in comparable(plain, streamed):
         found = list(differences(one, other, plain, streamed))
         yield found
         if found:
             return
-
-
-def _given(run: Run) -> Any:  # Any: values of the observed program
-    start = run.started
-    return [
-        start.agent,
-        start.state is not None,
-        [key_of(item) for item in items_of(start.input)],
-        start.max_turns,
-        start.session is not None,
-    ]
-
-
-def _unclear(view: View) -> set[bytes]:
-    """What was given to several runs some of which went on at the same time: which of them is which in the
-    other mode, nobody can say."""
-    groups: dict[bytes, list[Run]] = {}
-    for run in view.top:
-        groups.setdefault(encode(_given(run)), []).append(run)
-    return {
-        given
-        for given, runs in groups.items()
-        if not all(
-            one.ended is not None and view.happens_before(one.ended, other.started)
-            for one, other in pairwise(runs)
-        )
-    }
-
-
-def _is_over(run: Run) -> bool:
-    return run.ended is not None and run.ended.outcome in ("returned", "raised")
 
 
 def explain(finding: Finding) -> str:

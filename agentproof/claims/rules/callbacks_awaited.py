@@ -16,12 +16,14 @@ Shown by: `tests/scripts/unseen/handoff-callback-not-awaited` on 0.17.0.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from ...models.events import ModelCalled, ToolEnded, WarningRaised
+from ...models.events import WarningRaised
 from ...models.manifest import Finding
+from ..trace.coroutines import explain, judge_awaited
 from ..trace.evidence import Evidence, View
-from ..trace.outcome import Outcome, Scope, make_finding, outcome
+from ..trace.outcome import Outcome, Scope, make_finding
+
+__all__ = ["NAME", "NEEDS", "SCOPE", "VERSION", "evaluate", "explain"]
 
 NAME = "callbacks-awaited"
 VERSION = 2
@@ -31,33 +33,7 @@ NEEDS = frozenset({"hooks", "models", "warnings"})
 
 def evaluate(evidence: Evidence) -> Outcome:
     """Judge what models and tools gave and were given, and what Python warned of in the one trace."""
-    view = evidence.view
-    calls = [event for event in view.of(ModelCalled) if event.instructions is not None]
-    ends = [event for event in view.of(ToolEnded) if event.output is not None]
-    dropped = list(_dropped(view))
-    return outcome(
-        sites=len(calls) + len(ends) + len(dropped), because=(*_handed_on(calls, ends, view), *dropped)
-    )
-
-
-def _handed_on(calls: list[ModelCalled], ends: list[ToolEnded], view: View) -> Iterator[Finding]:
-    for call in calls:
-        if _is_coroutine(call.instructions):
-            yield make_finding(code="handed_on", events=view.refs(call), run=call.run, subject="instructions")
-    for end in ends:
-        if _is_coroutine(end.output):
-            yield make_finding(
-                code="handed_on",
-                events=view.refs(end),
-                run=end.run,
-                tool=end.tool,
-                call_id=end.call_id,
-                subject="output",
-            )
-
-
-def _is_coroutine(value: Any) -> bool:  # Any: a value
-    return isinstance(value, dict) and value.get("$opaque") == "builtins:coroutine"
+    return judge_awaited(evidence.view, list(_dropped(evidence.view)))
 
 
 def _dropped(view: View) -> Iterator[Finding]:
@@ -69,11 +45,3 @@ def _dropped(view: View) -> Iterator[Finding]:
                 subject=event.coroutine,
                 after=f"{event.file.removeprefix('<site-packages>/')}:{event.line}",
             )
-
-
-def explain(finding: Finding) -> str:
-    """Which coroutine did not run."""
-    if finding.code == "never_awaited":
-        return f"coroutine {finding.subject} was never awaited, and was dropped at {finding.after}"
-    of = "the model is given" if finding.tool is None else f"tool {finding.tool} gave for {finding.call_id}"
-    return f"the {finding.subject} that {of} in run {finding.run}: a coroutine that nobody awaited"

@@ -1,6 +1,7 @@
 """What two runs that were given the same, plain and streamed, come to: for every `stream-parity`."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from ...models.events import HandoffMade
@@ -15,6 +16,53 @@ from .runs import Run
 Summary = dict[str, Any]  # Any: values of the observed program
 
 _INPUT_TRIPWIRE = "InputGuardrailTripwireTriggered"
+
+
+def comparable(plain: View, streamed: View) -> Iterator[tuple[Run, Run]]:
+    """The top-level runs of both modes in their order, up to the first pair that cannot be compared.
+
+    Left out are pairs of one mode, and what was given to several runs at the same time.
+    """
+    unclear = _unclear(plain) | _unclear(streamed)
+    for one, other in zip(plain.top, streamed.top, strict=False):
+        if _given(one) != _given(other):
+            return
+        if one.started.streamed == other.started.streamed or encode(_given(one)) in unclear:
+            continue
+        if not (_is_over(one) and _is_over(other)) or plain.overlaps(one) or streamed.overlaps(other):
+            return
+        yield one, other
+
+
+def _given(run: Run) -> Any:  # Any: values of the observed program
+    start = run.started
+    return [
+        start.agent,
+        start.state is not None,
+        [key_of(item) for item in items_of(start.input)],
+        start.max_turns,
+        start.session is not None,
+    ]
+
+
+def _unclear(view: View) -> set[bytes]:
+    """What was given to several runs some of which went on at the same time: which of them is which in the
+    other mode, nobody can say."""
+    groups: dict[bytes, list[Run]] = {}
+    for run in view.top:
+        groups.setdefault(encode(_given(run)), []).append(run)
+    return {
+        given
+        for given, runs in groups.items()
+        if not all(
+            one.ended is not None and view.happens_before(one.ended, other.started)
+            for one, other in pairwise(runs)
+        )
+    }
+
+
+def _is_over(run: Run) -> bool:
+    return run.ended is not None and run.ended.outcome in ("returned", "raised")
 
 
 def differences(one: Run, other: Run, plain: View, streamed: View) -> Iterator[Finding]:
