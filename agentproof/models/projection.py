@@ -69,7 +69,7 @@ GENERATED_ID = re.compile(
     r")(?![0-9A-Za-z])"
     r"|(?P<at> at 0x)0{4}[0-9a-f]{8}(?![0-9a-f])"
 )
-"""A generated id after numbering (see `agentproof.record.canonical`): zeros, then its number."""
+"""A generated id after numbering (see `agentproof.record.numbering`): zeros, then its number."""
 
 _DETAILS = re.compile(r"[a-z_]+_details")
 

@@ -34,7 +34,7 @@ from ..models.events import ToolEnded
 from ..models.manifest import Conduct, Gap, Judgement
 from ..models.trace import Trace
 from ..models.wire import Sha256, compact
-from .canonical import in_any_order
+from .ordering import in_any_order
 
 BODIES: Final = "bodies"
 _FIRST_FEW = 3

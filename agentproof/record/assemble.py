@@ -20,11 +20,12 @@ from ..models import manifest, pylock
 from ..models.projection import evidence_id
 from ..models.trace import Mode
 from ..models.wire import Sha256
-from .canonical import Canonical, Settled, canonicalise, generated_ids, settle_printed
+from .canonical import Canonical, Settled, canonicalise, settle_printed
 from .names import RENAME, is_nameable
 from .repeats import SCRIPT, Settlement, agreement, settle, touched
 from .reproduction import Reproduction
 from .secrets import Redactor, SecretPatterns
+from .tokens import generated_ids
 from .variables import Variables
 
 Agreement = Literal["same", "order", "text", "differ", "single"]

@@ -22,7 +22,9 @@ from typing import Any, Literal
 
 from ..models.diff import diff
 from ..models.wire import Sha256
-from .canonical import Canonical, RawEvent, Settled, in_any_order, loosely
+from .canonical import Canonical, Settled
+from .ordering import in_any_order, loosely
+from .tokens import RawEvent
 
 MOST_DIFFERENCES = 20
 _MOST_ALIGNED = 4000

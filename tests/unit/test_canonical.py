@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agentproof.errors import RecorderError, UsageError
-from agentproof.record.canonical import Canonical, canonicalise, generated_ids, settle_printed
+from agentproof.record.canonical import Canonical, canonicalise, settle_printed
 from agentproof.record.repeats import agreement
+from agentproof.record.tokens import generated_ids
 
 
 @dataclass(frozen=True)
