@@ -35,16 +35,6 @@ CASES = ("sibling-approval", "sibling-rejection", "sibling-interruptions", "resu
 TARGETS = ("0.20.0", "0.21.0", "0.24.0")
 
 
-class _Quiet:
-    """Tells nobody about the steps."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
-
-
 def main() -> int:
     """Run the command; exit 1 where something could not be recorded."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.matrix_efficiency")

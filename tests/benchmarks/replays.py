@@ -41,16 +41,6 @@ class Answer:
     seconds: float
 
 
-class _Quiet:
-    """Tells nobody about the steps."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
-
-
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.replays")

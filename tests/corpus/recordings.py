@@ -30,16 +30,6 @@ from agentproof.trust import signing
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
-class Quiet:
-    """Tells nobody about the steps."""
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        """Nothing."""
-
-
 @dataclass(frozen=True)
 class Recording:
     """One script on one release."""
@@ -204,4 +194,4 @@ def cases(*folders: Path, only: Iterable[str] = ()) -> list[Case]:
     ]
 
 
-__all__ = ["AgentproofError", "Case", "Quiet", "Recording", "Studio", "cases", "healthy"]
+__all__ = ["AgentproofError", "Case", "Recording", "Studio", "cases", "healthy"]

@@ -20,19 +20,7 @@ from agentproof.record.reproduction import Reproduction, read_reproduction
 from agentproof.record.selection import Selection
 from agentproof.record.target import parse_target
 from tests import forge
-
-
-class Progress:
-    """Remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        self.lines.append(f"{label} {text}")
+from tests.command import Told
 
 
 class Inline(Executor):
@@ -87,7 +75,7 @@ def jobs(*names: str, targets: Sequence[str] = ("0.20.0", "0.21.0")) -> list[Job
     ]
 
 
-def run(work: list[Job], output: Path, executor: Inline, progress: Progress) -> matrix.MatrixResult:
+def run(work: list[Job], output: Path, executor: Inline, progress: Told) -> matrix.MatrixResult:
     return run_matrix(
         work,
         make_executor=lambda: executor,
@@ -100,7 +88,7 @@ def run(work: list[Job], output: Path, executor: Inline, progress: Progress) -> 
 
 @pytest.mark.usefixtures("recordings")
 def test_each_row_is_compared_with_its_first_target(tmp_path: Path) -> None:
-    finished = run(jobs("one", "two"), tmp_path, Inline(), Progress())
+    finished = run(jobs("one", "two"), tmp_path, Inline(), Told())
     outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
     assert outcomes == {"one": ["baseline", "fixed"], "two": ["baseline", "fixed"]}
     document = json.loads((tmp_path / "matrix.json").read_bytes())
@@ -110,8 +98,8 @@ def test_each_row_is_compared_with_its_first_target(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("recordings")
 def test_a_lost_worker_s_job_is_tried_again_and_the_bytes_are_the_same(tmp_path: Path) -> None:
-    run(jobs("one", "two"), tmp_path / "calm", Inline(), Progress())
-    progress, executor = Progress(), Inline(lose=["one 0.21.0", "two 0.20.0"])
+    run(jobs("one", "two"), tmp_path / "calm", Inline(), Told())
+    progress, executor = Told(), Inline(lose=["one 0.21.0", "two 0.20.0"])
     run(jobs("one", "two"), tmp_path / "rough", executor, progress)
     assert (tmp_path / "calm" / "matrix.json").read_bytes() == (
         tmp_path / "rough" / "matrix.json"
@@ -122,7 +110,7 @@ def test_a_lost_worker_s_job_is_tried_again_and_the_bytes_are_the_same(tmp_path:
 @pytest.mark.usefixtures("recordings")
 def test_a_job_that_kills_every_worker_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
     executor = Inline(lose=["one 0.20.0"] * 3)
-    finished = run(jobs("one", "two"), tmp_path, executor, Progress())
+    finished = run(jobs("one", "two"), tmp_path, executor, Told())
     outcomes = {row.reproduction: [cell.outcome for cell in row.cells] for row in finished.rows}
     assert outcomes["two"] == ["baseline", "fixed"]
     assert finished.rows[0].cells[0].failed == "its worker was lost 3 times; is there enough memory?"
@@ -144,7 +132,7 @@ def test_jobs_beside_one_that_kills_its_worker_are_not_given_up(tmp_path: Path) 
                 future.set_result(function(arguments[0]))
             return future
 
-    finished = run(jobs("killer", "calm", targets=("0.20.0",)), tmp_path, Pool(), Progress())
+    finished = run(jobs("killer", "calm", targets=("0.20.0",)), tmp_path, Pool(), Told())
     assert [(row.reproduction, row.cells[0].outcome) for row in finished.rows] == [
         ("killer", "not_recorded"),
         ("calm", "baseline"),
@@ -162,7 +150,7 @@ def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp
             return super().submit(function, *arguments, **options)
 
     work = jobs("one", "two")
-    progress = Progress()
+    progress = Told()
     with pytest.raises(KeyboardInterrupt):
         run_matrix(
             work,
@@ -174,10 +162,10 @@ def test_an_interrupted_matrix_goes_on_where_it_was_and_gives_the_same_bytes(tmp
         )
     assert progress.lines[-1] == "stopped 2 of 4 are done; the same command goes on from there"
     again = Inline()
-    finished = run(work, tmp_path / "rough", again, Progress())
+    finished = run(work, tmp_path / "rough", again, Told())
     assert finished.kept == 2
     assert again.handed_out == ["two 0.20.0", "two 0.21.0"]
-    run(work, tmp_path / "calm", Inline(), Progress())
+    run(work, tmp_path / "calm", Inline(), Told())
     assert _files(tmp_path / "rough") == _files(tmp_path / "calm")
 
 
@@ -222,7 +210,7 @@ def test_a_cluster_knows_whether_recordings_fill_one_of_its_hosts(
 def test_what_an_interrupted_matrix_recorded_of_another_script_is_not_taken(tmp_path: Path) -> None:
     (job,) = jobs("one", targets=("0.20.0",))
     log = matrix._RecordingLog(tmp_path)
-    run([job], tmp_path, Inline(), Progress())
+    run([job], tmp_path, Inline(), Told())
     log.note(job, next((tmp_path / "recordings").iterdir()))
     assert matrix._RecordingLog(tmp_path).recording(job) is not None
     other = replace(job, reproduction=replace(job.reproduction, files={"reproduction.py": b"another"}))
@@ -235,7 +223,7 @@ def test_what_an_interrupted_matrix_recorded_of_another_script_is_not_taken(tmp_
 @pytest.mark.usefixtures("recordings")
 def test_what_somebody_changed_in_an_interrupted_matrix_is_recorded_again(tmp_path: Path) -> None:
     (job,) = jobs("one", targets=("0.20.0",))
-    run([job], tmp_path, Inline(), Progress())
+    run([job], tmp_path, Inline(), Told())
     (place,) = (tmp_path / "recordings").iterdir()
     log = matrix._RecordingLog(tmp_path)
     log.note(job, place)
@@ -258,7 +246,7 @@ def _files(directory: Path) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("recordings")
 def test_what_cannot_be_recorded_is_a_cell_without_paths_of_this_machine(tmp_path: Path) -> None:
-    finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Progress())
+    finished = run(jobs("one", targets=("0.20.0", "9.9")), tmp_path, Inline(), Told())
     cell = finished.rows[0].cells[1]
     assert (cell.outcome, cell.failed) == ("not_recorded", "the index has no 9.9 at <path>")
 
@@ -268,7 +256,7 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is_recorded(tmp_
     (tmp_path / "file").write_text("")
     executor = Inline()
     with pytest.raises(CannotDoError, match="cannot write to"):
-        run(jobs("one"), tmp_path / "file" / "matrix", executor, Progress())
+        run(jobs("one"), tmp_path / "file" / "matrix", executor, Told())
     assert executor.handed_out == []
 
 
@@ -293,7 +281,7 @@ def test_no_more_jobs_than_the_window_are_handed_out_at_a_time(tmp_path: Path) -
             return future
 
     executor = Counting()
-    run(jobs("one", "two", "three"), tmp_path, executor, Progress())
+    run(jobs("one", "two", "three"), tmp_path, executor, Told())
     assert executor.most == 3
 
 
@@ -302,7 +290,7 @@ def test_two_reproductions_of_one_name_are_refused(tmp_path: Path) -> None:
     script.write_text("pass\n")
     subjects = [Subject("same", read_reproduction(Selection(script)))] * 2
     with pytest.raises(UsageError, match="two reproductions are named same"):
-        jobs_of(subjects, [parse_target("0.20.0")], [None], conditions=Conditions(), progress=Progress())
+        jobs_of(subjects, [parse_target("0.20.0")], [None], conditions=Conditions(), progress=Told())
 
 
 def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
@@ -316,7 +304,7 @@ def test_jobs_carry_files_by_content_and_no_path(tmp_path: Path) -> None:
         [parse_target("0.20.0")],
         ["3.11", "3.12"],
         conditions=Conditions(),
-        progress=Progress(),
+        progress=Told(),
     )
     assert job.reproduction.files == {"reproduction.py": b"pass\n", "data.json": b"{}", "pyproject.toml": b""}
     assert (job.row, other.row) == ("case on 3.11", "case on 3.12")

@@ -1,8 +1,6 @@
 """`explain` on real wheels: the shared object and its line, and what it refuses."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from agentproof.environment import interpreters
 from agentproof.errors import AgentproofError
 from agentproof.models.explanation import Explanation
+from tests.command import agentproof
 
 ROOT = Path(__file__).parents[2]
 SIBLING = ROOT / "bundles" / "sibling-approval" / "0.20.0"
@@ -54,12 +53,6 @@ for _ in range(1 + os.urandom(1)[0] % 100):
     except ValueError:
         pass
 """
-
-
-def agentproof(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
 
 
 @pytest.fixture(scope="module")

@@ -12,27 +12,20 @@ import pytest
 import uv
 
 from agentproof.bundle.store import read_bundle
-from agentproof.environment import interpreters, wheel_store
-from agentproof.errors import CannotDoError
+from agentproof.environment import wheel_store
 from agentproof.record.conditions import Conditions
 from agentproof.record.progress import Silent
 from agentproof.record.recording import record
 from agentproof.record.reproduction import read_reproduction
 from agentproof.record.selection import Selection
 from agentproof.trust.signing import generate_key
+from tests.command import agentproof, has_python
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 WHEEL_0_20_0 = "aaff662b802fa90762ad539e131b9ea387e12e3664b87bc75157ad1b3fc88850"
 
 pytestmark = pytest.mark.real
-
-
-def agentproof(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
-    settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300}
-    return subprocess.run(command, check=False, **{**settings, **options})
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +78,7 @@ def test_another_directory_and_another_cache_give_the_same_bundle(
     copied.parent.mkdir(parents=True)
     shutil.copy(SCRIPT, copied)
     again = tmp_path / "again.zip"
-    done = agentproof("record", copied, "--output", again, "--json", cwd=tmp_path)
+    done = agentproof("record", copied, "--output", again, "--json", place=tmp_path)
     assert json.loads(done.stdout)["bundle_id"] == report["bundle_id"], done.stderr
     assert again.read_bytes() == archive.read_bytes()
 
@@ -105,19 +98,13 @@ def test_every_supported_python_here_gives_the_same_evidence(
 ) -> None:
     _, report = recorded
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
-    other = next((version for version in ("3.12", "3.11", "3.13") if version != mine and _has(version)), None)
+    other = next(
+        (version for version in ("3.12", "3.11", "3.13") if version != mine and has_python(version)), None
+    )
     if other is None:
         pytest.skip("this machine has one supported Python")
     done = agentproof("record", SCRIPT, "--python", other, "--output", tmp_path / "b.zip", "--json")
     assert json.loads(done.stdout)["evidence_id"] == report["evidence_id"], done.stderr
-
-
-def _has(version: str) -> bool:
-    try:
-        interpreters.find(version)
-    except CannotDoError:
-        return False
-    return True
 
 
 def test_the_check_passes_without_any_network_interface(recorded: tuple[Path, dict[str, Any]]) -> None:

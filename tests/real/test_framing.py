@@ -12,7 +12,7 @@ import pytest
 
 from agentproof.bundle.store import read_bundle
 from agentproof.models.manifest import Manifest
-from tests.real.test_first_light import agentproof
+from tests.command import agentproof
 
 pytestmark = pytest.mark.real
 

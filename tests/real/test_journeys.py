@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from agentproof.bundle.store import read_bundle
 from agentproof.check.bundle import Reader, check_bundle
+from tests.command import agentproof
 
 pytestmark = pytest.mark.real
 
@@ -51,17 +51,6 @@ start = time.perf_counter_ns()
 print("result:", Runner.run_sync(Agent(name="a", model=Scripted(), tools=[pay]), "go").final_output)
 print(f"took {time.perf_counter_ns() - start} ns")
 """
-
-
-def agentproof(
-    *arguments: str | Path, place: Path, columns: int = 100, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does, in a folder."""
-    command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": str(columns), **variables}
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=300, cwd=place, env=environment
-    )
 
 
 @pytest.fixture(scope="module")

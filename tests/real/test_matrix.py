@@ -16,24 +16,12 @@ from agentproof.errors import CannotDoError
 from agentproof.record.conditions import Conditions
 from agentproof.record.target import parse_target
 from agentproof.trust import signing
+from tests.command import Told
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-
-
-class Progress:
-    """Remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def working(self, text: str) -> None:
-        """Nothing."""
-
-    def done(self, label: str, text: str) -> None:
-        self.lines.append(f"{label} {text}")
 
 
 def _jobs(*, side_by_side: bool = True) -> list[matrix.Job]:
@@ -42,14 +30,12 @@ def _jobs(*, side_by_side: bool = True) -> list[matrix.Job]:
         [parse_target("0.20.0"), parse_target("0.21.0")],
         [None],
         conditions=Conditions(side_by_side=side_by_side),
-        progress=Progress(),
+        progress=Told(),
     )
 
 
-def _run(
-    pool: executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True
-) -> Progress:
-    progress = Progress()
+def _run(pool: executors.Pool, output: Path, key: signing.PrivateKey, *, side_by_side: bool = True) -> Told:
+    progress = Told()
     matrix.run_matrix(
         _jobs(side_by_side=side_by_side),
         make_executor=pool.make,
@@ -136,12 +122,12 @@ def test_a_cluster_that_goes_away_is_said_and_what_it_recorded_is_kept(
 ) -> None:
     distributed = pytest.importorskip("distributed")
     own_recordings("config")
-    key, progress = signing.generate_key(), Progress()
+    key, progress = signing.generate_key(), Told()
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
     )
 
-    class Ending(Progress):
+    class Ending(Told):
         """Ends the cluster once something is recorded."""
 
         def done(self, label: str, text: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from agentproof.bundle.store import read_bundle
 from agentproof.models.manifest import Manifest
+from tests.command import agentproof
 
 pytestmark = pytest.mark.real
 
@@ -23,13 +24,8 @@ HEADER = '# /// script\n# dependencies = ["openai-agents==0.20.0"]\n# ///\n'
 
 def record(directory: Path, source: str, **host: str) -> "subprocess.CompletedProcess[str]":
     (directory / "script.py").write_text(HEADER + source)
-    return subprocess.run(
-        [sys.executable, "-m", "agentproof", "record", "script.py", "--output", "out.zip"],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **host},
+    return agentproof(
+        "record", "script.py", "--output", "out.zip", place=directory, env={**os.environ, **host}
     )
 
 

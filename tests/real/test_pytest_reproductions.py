@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from agentproof.bundle.store import Bundle, read_bundle
 from agentproof.models.events import Event, RunStarted, ScriptWrote, TestEnded, TestStarted
 from agentproof.models.manifest import Manifest
 from agentproof.models.trace import Trace
+from tests.command import agentproof
 from tests.corpus.recordings import SCRIPTS
 
 pytestmark = pytest.mark.real
@@ -24,21 +24,9 @@ BUG = f"{FILE}::test_only_the_approved_state_pays"
 PYTEST = ("--with", "pytest", "--with", "pytest-asyncio")
 
 
-def agentproof(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does, standing in `cwd`."""
-    return subprocess.run(
-        [sys.executable, "-m", "agentproof", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        cwd=cwd,
-    )
-
-
 def record(*arguments: str | Path, cwd: Path, version: str = "0.24.0") -> subprocess.CompletedProcess[str]:
     sdk = ("--sdk", f"openai-agents=={version}", "--timeout", "300")
-    return agentproof("record", *arguments, *sdk, cwd=cwd)
+    return agentproof("record", *arguments, *sdk, place=cwd)
 
 
 @pytest.fixture

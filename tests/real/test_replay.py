@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentproof.environment import interpreters
-from agentproof.errors import CannotDoError
+from tests.command import agentproof, has_python
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-
-
-def agentproof(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    command = [sys.executable, "-m", "agentproof", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +45,13 @@ def test_a_replay_sees_the_same_evidence_and_attests_it(bundle: Path, tmp_path: 
 
 def test_a_replay_on_another_python_sees_the_same_evidence_and_says_what_differs(bundle: Path) -> None:
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
-    other = next((each for each in ("3.12", "3.11", "3.13") if each != mine and _has(each)), None)
+    other = next((each for each in ("3.12", "3.11", "3.13") if each != mine and has_python(each)), None)
     if other is None:
         pytest.skip("this machine has one supported Python")
     done = agentproof("replay", bundle, "--python", other, "--json")
     report = _json(done)
     assert report["same"], done.stderr
     assert report["environment"][0].startswith(f"CPython {other}")
-
-
-def _has(version: str) -> bool:
-    try:
-        interpreters.find(version)
-    except CannotDoError:
-        return False
-    return True
 
 
 def test_a_script_that_does_something_else_each_time_is_explained_in_words(tmp_path: Path) -> None:
