@@ -68,6 +68,22 @@ def _python(python: str | Path, cache: Path | None) -> list[str]:
     return [str(python), "-s", "-X", f"pycache_prefix={cache or _shared_cache()}"]
 
 
+@functools.cache
+def _compile_pytest() -> None:
+    """Bytecode of pytest and its plugins, as an environment has it; the recorder itself writes none."""
+    with tempfile.TemporaryDirectory() as nowhere:
+        command = [
+            *_python(sys.executable, None),
+            "-m",
+            "pytest",
+            "--collect-only",
+            "--quiet",
+            "-p",
+            "no:cacheprovider",
+        ]
+        subprocess.run(command, cwd=nowhere, env=environment(Path(nowhere)), capture_output=True, check=False)
+
+
 def environment(home: Path) -> dict[str, str]:
     """An environment from nothing, as the launcher makes it."""
     return {
@@ -94,6 +110,8 @@ def record(
     extra: Mapping[str, str] | None = None,
 ) -> dict[str, Recorded]:
     """Record `script` in a control directory below `work`."""
+    if tests and cache is None:
+        _compile_pytest()
     control = work / "control"
     control.mkdir(parents=True)
     plan = {
