@@ -60,9 +60,9 @@ def enter_namespace(kernel: Kernel, plan: "Plan") -> None:
     kernel.mount("none", "/", None, MS_REC | MS_PRIVATE)
     # As root the host's uid still opens directories of mode 0700 here; after setresuid it does not.
     trees = [
-        (path, _open_tree(kernel, path, kind))
-        for path, kind, _ in plan["mounts"]
-        if kind in {"read", "write", "device"}
+        (path, _open_tree(kernel, value if kind == "over" else path, kind))
+        for path, kind, value in plan["mounts"]
+        if kind in {"read", "write", "device", "over"}
     ]
     if plan["root"]:
         # The root of a rootless container may not; then the groups give no more than it has itself.
@@ -74,6 +74,8 @@ def enter_namespace(kernel: Kernel, plan: "Plan") -> None:
     with step("root"):
         _build_root(kernel, plan, dict(trees))
     _raise_loopback()
+    if plan["listen"]:
+        _hand_listeners_up(plan)
     drop_bounding_set(kernel)
     if not plan["user_namespace"]:
         _become_inner(kernel, plan)
@@ -97,6 +99,7 @@ def _open_tree(kernel: Kernel, path: str, kind: str) -> int:
         "read": MS_RDONLY | MS_NOSUID | MS_NODEV,
         "write": MS_NOSUID | MS_NODEV,
         "device": MS_NOSUID | MS_NOEXEC,
+        "over": MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
     }[kind]
     setting = struct.pack("QQQQ", attributes, 0, 0, 0)
     flags = AT_EMPTY_PATH | AT_RECURSIVE
@@ -165,6 +168,23 @@ def _raise_loopback() -> None:
         raise StepError("loopback", error.errno or 0) from error
     finally:
         interface.close()
+
+
+def _hand_listeners_up(plan: "Plan") -> None:
+    """Listen where the names lead to, and give the sockets to the runner: a socket stays in the namespace
+    that it was made in, so that nothing else runs within."""
+    with step("listen"):
+        listeners = []
+        for address in plan["listen"]:
+            listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+            listener.bind(address)
+            listener.listen(128)
+            listeners.append(listener)
+        given = struct.pack(f"{len(listeners)}i", *(listener.fileno() for listener in listeners))
+        runner = _socket.socket(fileno=plan["listeners_to"])
+        runner.sendmsg([b"l"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)])
+        for each in (runner, *listeners):
+            each.close()
 
 
 def drop_bounding_set(kernel: Kernel) -> None:

@@ -83,6 +83,8 @@ def main(plan: "Plan") -> int:
         os.close(report_write)
         os.close(ready_read)
         handed.close()
+        if plan["listen"]:
+            os.close(plan["listeners_to"])
         if namespace and plan["user_namespace"]:
             _map_ids(init, plan)
         if sys.platform == "linux":

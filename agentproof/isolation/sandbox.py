@@ -242,6 +242,57 @@ def free_id(offset: int = 0) -> int | None:
     return None
 
 
+_FIRST_ADDRESS = (127, 77, 0, 0)
+
+
+@dataclass(frozen=True)
+class Provided:
+    """Names of hosts that lead, within, to sockets of the runner's."""
+
+    places: Sequence[tuple[str, int]]
+    """Host names and ports."""
+    authority: Path
+    """The certificates that are believed within instead of the machine's, as PEM."""
+    handed_to: int
+    """The descriptor of a unix socket that gets the listening sockets, in the order of `places`."""
+    replaced: Sequence[Path] = ()
+    """Files of certificates in the environment itself that `authority` is put over."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The loopback address of each name."""
+        hosts = dict.fromkeys(host for host, _ in self.places)
+        return {host: _address(number) for number, host in enumerate(hosts, start=1)}
+
+    @property
+    def listening(self) -> list[tuple[str, int]]:
+        """Where to listen."""
+        return [(self.names[host], port) for host, port in self.places]
+
+    def mounts(self) -> dict[str, tuple[str, bytes | str]]:
+        """What is put over files of the machine and of the environment."""
+        files = [Path(each) for each in (*CERTIFICATES, *self.replaced)]
+        covered = sorted({follow(each)[1] for each in files if each.is_file()})
+        return dict.fromkeys((AUTHORITY, *covered), ("over", str(self.authority)))
+
+
+AUTHORITY = "/etc/ssl/agentproof.pem"
+"""Where a sandbox has the certificates that are believed, whatever else the machine has."""
+CERTIFICATES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+)
+"""Where distributions keep the certificates that are believed (as crypto/x509 of Go lists them)."""
+
+
+def _address(number: int) -> str:
+    first, second, third, _ = _FIRST_ADDRESS
+    return f"{first}.{second}.{third}.{number}"
+
+
 def launch_plan(
     level: Level,
     *,
@@ -256,12 +307,13 @@ def launch_plan(
     user: int | None,
     beyond: ProbeTargets | None,
     user_namespace: bool = True,
+    provided: Provided | None = None,
 ) -> dict[str, Any]:  # Any: what `marshal` carries
     """What the launcher is to do. An empty command ends after the self-test.
 
     `base` is the run's directory, which the launcher removes if this process dies. `user` is the uid
     and gid to become as root; None keeps the caller's. Without `user_namespace` root makes the other
-    namespaces itself and leaves root afterwards.
+    namespaces itself and leaves root afterwards. `provided` needs level `namespace`.
     """
     root = is_root()
     system = tuple(Path(each) for each in _SYSTEM if os.path.isdir(each))
@@ -288,12 +340,17 @@ def launch_plan(
         "canary": str(beyond.file) if beyond else "",
         "strict": bool(command),
         "mounts": [],
+        "listen": provided.listening if provided is not None else [],
+        "listeners_to": provided.handed_to if provided is not None else -1,
         # Nothing that two runs share may be locked; below `base` there is the copy of the script's files.
         "lockable": [*map(str, writable), *(_SCRATCH if level == "namespace" else ())],
         "shared": [str(base), *map(str, readable)],
     }
     if level == "namespace":
-        plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices, _texts(*inner))
+        texts, over = _texts(*inner), provided.mounts() if provided is not None else {}
+        for name, address in provided.names.items() if provided is not None else ():
+            texts["/etc/hosts"] += f"{address}\t{name}\n".encode("ascii")
+        plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices, texts, over)
         plan["readable"] = ["/"]
         plan["writable"] = [*_SCRATCH, *devices, *map(str, writable)]
     else:
@@ -303,7 +360,11 @@ def launch_plan(
 
 
 def _mounts(
-    readable: Sequence[Path], writable: Sequence[Path], devices: Sequence[str], texts: Mapping[str, bytes]
+    readable: Sequence[Path],
+    writable: Sequence[Path],
+    devices: Sequence[str],
+    texts: Mapping[str, bytes],
+    over: Mapping[str, tuple[str, bytes | str]],
 ) -> list[tuple[str, str, bytes | str]]:
     """The new root, top down: `(path, kind, value)`. Links stay links, so that every path leads on."""
     scratch = "mode=1777,size=256m,nr_inodes=16k"
@@ -324,6 +385,7 @@ def _mounts(
             found |= {link: ("link", target) for link, target in links.items()}
             if os.path.exists(real):
                 found[real] = (kind, "directory" if os.path.isdir(real) else "file")
+    found |= over
     mounts: list[tuple[str, str, bytes | str]] = []
     for path in sorted(found, key=lambda each: (each.count("/"), each)):
         kind, value = found[path]
@@ -357,6 +419,7 @@ def follow(path: Path) -> tuple[dict[str, str], str]:
 
 def start(plan: Mapping[str, Any]) -> "subprocess.Popen[bytes]":  # Any: what `marshal` carries
     """Start the launcher. Closing its standard input ends the run and removes the run's directory."""
+    handed_to = (plan["listeners_to"],) if plan["listen"] else ()
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _BOOTSTRAP],
         stdin=subprocess.PIPE,
@@ -366,6 +429,7 @@ def start(plan: Mapping[str, Any]) -> "subprocess.Popen[bytes]":  # Any: what `m
         env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
         start_new_session=True,
         bufsize=0,
+        pass_fds=handed_to,
     )
     if process.stdin is None:
         raise RuntimeError("the launcher was started without pipes")

@@ -3,12 +3,14 @@
 import contextlib
 import os
 import re
+import socket
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -243,7 +245,11 @@ def test_an_unknown_machine_is_a_step_that_failed() -> None:
 
 @contextlib.contextmanager
 def launched(
-    level: Level, base: Path, *command: str, beyond: sandbox.ProbeTargets | None = None
+    level: Level,
+    base: Path,
+    *command: str,
+    beyond: sandbox.ProbeTargets | None = None,
+    provided: sandbox.Provided | None = None,
 ) -> Iterator[int]:
     """A launcher that runs `command` with `base` as the run's directory; gives its report's descriptor."""
     (base / "work").mkdir()
@@ -259,6 +265,7 @@ def launched(
         limits={},
         user=None,
         beyond=beyond,
+        provided=provided,
     )
     process = sandbox.start(plan)
     assert process.stdin is not None
@@ -293,6 +300,53 @@ def test_the_exit_code_of_the_command_is_reported(level: Level, base: Path) -> N
     choice(level)
     with launched(level, base, "/bin/sh", "-c", "exit 7") as report:
         assert read_report(report).exit_code == 7
+
+
+def test_names_lead_to_sockets_of_the_runners(base: Path, tmp_path: Path) -> None:
+    choice("namespace")
+    authority = tmp_path / "authority.pem"
+    authority.write_text("believed here\n")
+    mine, theirs = socket.socketpair()
+    provided = sandbox.Provided(
+        places=[("one.test", 443), ("two.test", 443), ("one.test", 8080)],
+        authority=authority,
+        handed_to=theirs.fileno(),
+    )
+    files = " ".join({each for each in (sandbox.AUTHORITY, *sandbox.CERTIFICATES) if Path(each).exists()})
+    script = (
+        f"cat {sandbox.AUTHORITY} {files}; for each in two.test/443 one.test/8080 one.test/443; do "
+        "cat </dev/tcp/$each; done; exec 3<>/dev/tcp/127.77.0.3/443"
+    )
+    with launched("namespace", base, "/bin/bash", "-c", script, provided=provided) as report:
+        theirs.close()
+        mine.settimeout(20)
+        _, received, _, _ = socket.recv_fds(mine, 1, 3)
+        for place, each in zip(provided.places, received, strict=True):
+            with socket.socket(fileno=each) as listener:
+                name = listener.getsockname()
+                if place != provided.places[0]:
+                    Thread(target=_greet, args=(listener.dup(), f"{place} at {name}\n")).start()
+                else:
+                    first = listener.dup()
+        with first:
+            _greet(first, "the last\n")
+        assert read_report(report).exit_code != 0, "an address that nobody listens at"
+    said = (base / "work" / "out").read_text()
+    assert said == "believed here\n" * (1 + len(files.split())) + (
+        "('two.test', 443) at ('127.77.0.2', 443)\n"
+        "('one.test', 8080) at ('127.77.0.1', 8080)\n"
+        "the last\n"
+    )
+    assert "/dev/tcp/127.77.0.3/443: Connection refused" in (base / "work" / "err").read_text()
+    mine.close()
+    with socket.socket() as outside, pytest.raises(OSError, match="refused"):
+        outside.settimeout(2)
+        outside.connect(("127.77.0.1", 443))
+
+
+def _greet(listener: socket.socket, text: str) -> None:
+    with listener, listener.accept()[0] as connection:
+        connection.sendall(text.encode())
 
 
 def test_a_step_that_the_kernel_refuses_is_named_and_nothing_runs(base: Path) -> None:
