@@ -11,7 +11,7 @@ from agentproof import __version__
 from agentproof.bundle.store import Bundle, Shelf, read_bundle
 from agentproof.check import content
 from agentproof.check.bundle import Reader, check_bundle
-from agentproof.claims.judge import judge
+from agentproof.claims.judge import Answers, judge
 from agentproof.models.header import read_header
 from agentproof.models.manifest import Manifest
 from agentproof.models.wire import encode
@@ -37,6 +37,7 @@ def current(place: Path = EXAMPLE, *, key: signing.HeldKey) -> Bundle:
         conduct=manifest.conduct,
         isolation=manifest.isolation,
         coverage=manifest.coverage,
+        answers=Answers.of(manifest.provider, manifest.target.sha256),
         authored=content.authored_in(
             manifest, read_header(bundle.members[entry], path=entry), checked.traces
         ),

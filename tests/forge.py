@@ -21,9 +21,10 @@ from agentproof.bundle.store import Bundle
 from agentproof.bundle.wheel import read_wheel
 from agentproof.check.source import HeldWheel, Sources
 from agentproof.claims import read_claims
-from agentproof.claims.judge import judge
+from agentproof.claims.judge import Answers, judge
 from agentproof.models import manifest as m
 from agentproof.models import pylock
+from agentproof.models.exchanges import EXCHANGES, Exchanges
 from agentproof.models.expectations import NOTHING, Expectations
 from agentproof.models.header import read_header
 from agentproof.models.projection import evidence_id
@@ -358,6 +359,7 @@ class Draft:
             conduct=parsed.conduct,
             isolation=parsed.isolation,
             coverage=parsed.coverage,
+            answers=Answers.of(parsed.provider, parsed.target.sha256),
             authored=read_claims(header.claims, modes=traces, path=entry, expectations=expectations),
         ).to_shape()
         return self.reidentified()
@@ -374,8 +376,13 @@ class Draft:
             traces=traces.values(),
             state=states.__getitem__,
             expectations=Expectations.from_shape(expected),
+            exchanges=self._exchanged(),
         )
         return self
+
+    def _exchanged(self) -> str | None:
+        data = self.extra.get(EXCHANGES)
+        return None if data is None else sha256(encode(Exchanges.from_bytes(data).timeless()))
 
     def members(self) -> dict[str, bytes]:
         """The members as they are now."""
@@ -462,6 +469,55 @@ EXPECTED: Shape = {
     "should_output": ["refused"],
 }
 """Expectations of which some are met, some are not, and one had nothing to be seen in."""
+
+
+def exchange(number: int, *, text: str = "Hello.") -> Shape:
+    """One request of a script, and a provider's answer."""
+    return {
+        "host": "api.openai.com",
+        "method": "POST",
+        "path": "/v1/responses",
+        "headers": {"content-type": "application/json"},
+        "body": {"json": {"model": "gpt-4o", "input": f"question {number}", "temperature": 0.5}},
+        "asked": 2 * number + 1,
+        "done": 2 * number + 2,
+        "answer": {
+            "status": 200,
+            "headers": {"content-type": "application/json", "x-request-id": f"req_{number}"},
+            "chunks": [[12, f'{{"output": "{text}"}}']],
+            "end": "complete",
+        },
+    }
+
+
+def exchanges(*each: Shape, to: str | None = None) -> Shape:
+    """What a provider was asked."""
+    host = {"name": "api.openai.com", "variable": "OPENAI_API_KEY", **({"to": to} if to else {})}
+    return {
+        "format": "agentproof/exchanges",
+        "version": 0,
+        "recorded": "2026-11-30T12:00:00Z",
+        "target": sha256(WHEEL),
+        "hosts": [host],
+        "exchanges": list(each),
+    }
+
+
+def draft_of_live(*answers: Shape, to: str | None = None, target: str | None = None) -> Draft:
+    """A valid draft of a script that asked a provider twice; `answers` is what its runs were given."""
+    made = draft()
+    document = exchanges(exchange(0), exchange(1), to=to)
+    document["target"] = target or document["target"]
+    made.extra[EXCHANGES] = encode(document)
+    made.manifest["provider"] = {
+        "hosts": [{"host": "api.openai.com", "port": 443, **({"to": to} if to else {})}],
+        "recorded": document["recorded"],
+        "target": document["target"],
+        "requests": 2,
+        "request_ids": ["req_0", "req_1"],
+        "answers": list(answers),
+    }
+    return made.judged()
 
 
 def draft_of_expectations(**changed: Any) -> Draft:  # Any: a shape of expectations; None leaves one out

@@ -380,7 +380,7 @@ def _resolve(event: str, arguments: Tuple[Any, ...], plan: Plan) -> None:
     host = arguments[0] if arguments else None
     if isinstance(host, bytes):
         host = host.decode("ascii", "replace")
-    if host is None or host == "" or _is_loopback(host) or _is_address(host):
+    if host is None or host == "" or _is_loopback(host) or _is_address(host) or host in plan.names:
         return
     _refuse(event, host, loopback=False)
     _raise(socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"))

@@ -79,6 +79,10 @@ class Recording:
         audit.install(plan)
         processes.install(plan)
         processes.on_leave = self._leave
+        if plan.seeded:
+            import random
+
+            random.seed(0)
         if plan.child is None:
             started = {"entry": plan.entry, "arguments": plan.arguments, "tests": plan.tests or None}
             self._journal.emit("script.started", started)

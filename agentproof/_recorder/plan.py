@@ -23,6 +23,10 @@ class Plan:
         self.site_packages: str = document["site_packages"]
         self.network: str = document.get("network", "audit-hook")
         """Which isolation the host applied; only a network namespace has a loopback of its own."""
+        self.names: List[str] = list(document.get("names", ()))
+        """Hosts that lead to a recording of a provider's answers, or to the one that is being made."""
+        self.seeded: bool = bool(document.get("seeded", False))
+        """Whether `random` begins in the same state in every run."""
         self.child: Optional[Dict[str, Any]] = document.get("child")
         """For a process that the script started: its number, its parent event, what it is to run."""
         self.tests: List[str] = list(document.get("tests", ()))
@@ -73,6 +77,8 @@ class Plan:
             "adapter": self.adapter,
             "site_packages": self.site_packages,
             "network": self.network,
+            "names": self.names,
+            "seeded": self.seeded,
             "child": child,
             "seal": self.seal if self.child is not None or not self.seal else seal_of_children(self.seal),
         }

@@ -13,9 +13,11 @@ from ..errors import RecorderError
 from ..isolation import levels, runner
 from ..isolation.readback import RawRecording
 from ..models.trace import Mode
+from ..record import live
 from ..record.assemble import assemble, ending_of
 from ..record.canonical import canonicalise
 from ..record.conditions import Conditions
+from ..record.observe import mask_of
 from ..record.progress import Progress
 from ..record.reproduction import Reproduction
 from ..sdk import KNOWN
@@ -100,6 +102,7 @@ class Prepared:
             repeats=repeats,
             variables=self._conditions.variables.values,
             recorder=runner.locating_archive(wanted),
+            provider=live.sealed(reproduction.exchanges, mask=mask_of(self._conditions)),
         )
         bundle = assemble(
             self.lock,
@@ -109,6 +112,7 @@ class Prepared:
             installed_files=self._environment.installed_files,
             allow_sdk_changes=self._conditions.allow_sdk_changes,
             variables=self._conditions.variables,
+            provider=live.provider_of(reproduction.exchanges, seen),
         )
         modes = {mode: read_located(raw, sdk.package) for mode, raw in seen.repeats[0].items()}
         return LocatedRun(bundle, modes)

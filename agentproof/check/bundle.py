@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..bundle.store import Bundle, Shelf, bundle_id, read_bundle, short
-from ..claims.judge import Rejudgement, judge, rejudge
+from ..claims.judge import Answers, Rejudgement, judge, rejudge
 from ..errors import BundleError, Exit
 from ..limits import MAX_KEPT_JUDGEMENTS
 from ..models.expectations import NOTHING
@@ -192,6 +192,8 @@ class _Check:
         self.manifest: Manifest | None = None
         self.traces: dict[Mode, Trace] = {}
         self.states: dict[str, Any] = {}  # Any: a state's JSON
+        self.exchanged: Sha256 | None = None
+        """Of a provider's recorded answers, without their times."""
         self.attestations: list[signers.Attestation] = []
         self.signers: list[Signer] = []
         self.differences: list[Difference] = []
@@ -252,6 +254,7 @@ class _Check:
     def _encoding(self, manifest: Manifest) -> Outcome:
         self.traces = members.parse_traces(manifest, self.bundle)
         self.states = members.parse_states(self.bundle)
+        self.exchanged = members.parse_exchanges(manifest, self.bundle)
         self.attestations = signers.parse_attestations(self.bundle)
         return "passed", None, "every file is canonical"
 
@@ -352,7 +355,7 @@ class _Check:
         told = tuple((each.mode, files[each.trace]) for each in manifest.recordings)
         ran = tuple((path, files[path]) for path in script.files)
         found = _EVIDENCE.get(
-            (target.sha256, ran, script.tests, told, script.expectations),
+            (target.sha256, ran, script.tests, told, script.expectations, self.exchanged),
             1,
             lambda: evidence_id(
                 target_sha256=target.sha256,
@@ -361,6 +364,7 @@ class _Check:
                 traces=self.traces.values(),
                 state=self.states.__getitem__,
                 expectations=script.expectations or NOTHING,
+                exchanges=self.exchanged,
             ),
         )
         if found != manifest.evidence_id:
@@ -385,6 +389,7 @@ class _Check:
             "isolation": manifest.isolation,
             "coverage": manifest.coverage,
             "version": manifest.judgement.version or 1,
+            "answers": Answers.of(manifest.provider, manifest.target.sha256),
         }
         recorded = manifest.judgement
         seen_by = {"traces": self.traces, "state": self.states.__getitem__, **given}

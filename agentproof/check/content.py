@@ -367,6 +367,8 @@ def stated(manifest: Manifest) -> tuple[str, ...]:
         f"recorder: agentproof {manifest.recorder.agentproof}, {short(manifest.recorder.sha256)}",
         f"{len(manifest.loaded)} modules were loaded, and no other file of the target was",
     ]
+    if manifest.provider is not None:
+        lines.append(f"model: {manifest.provider.words()}")
     if environment.as_of is not None:
         lines.append(f"dependencies were resolved as of {environment.as_of}")
     if target.origin.kind == "checkout":

@@ -8,14 +8,17 @@ from ..bundle.folder import is_safe_path
 from ..bundle.store import MANIFEST, WHEELS, Bundle, sha256, short
 from ..errors import BundleError, FormatError
 from ..limits import MAX_KEPT_BYTES, MAX_KEPT_MANIFESTS, MAX_MANIFEST_BYTES, MAX_MEMBERS, MAX_STATE_BYTES
+from ..models.exchanges import EXCHANGES, Exchanges
 from ..models.manifest import Manifest
 from ..models.pylock import PYLOCK
 from ..models.trace import Mode, Trace
-from ..models.wire import Sha256, decode
+from ..models.wire import Sha256, decode, encode
 from .memo import Memo
 
 _STATE = re.compile(r"states/(?P<digest>[0-9a-f]{64})\.json")
-_RESERVED = re.compile(r"manifest\.json|pylock\.toml|(?:attestations|traces|states|wheels)(?:/.*)?")
+_RESERVED = re.compile(
+    r"manifest\.json|pylock\.toml|exchanges\.json|(?:attestations|traces|states|wheels)(?:/.*)?"
+)
 _KNOWN = b'"agentproof/bundle"', b"0"
 _COMPARISON = b'"agentproof/comparison"'
 # In the canonical encoding only a key of the document itself stands behind a line's first two spaces.
@@ -141,6 +144,7 @@ def check_places(manifest: Manifest) -> None:
     )
     kept = {WHEELS + package.wheel: package for package in own}
     needed = {*script.files, PYLOCK, wheel, *kept, *(recording.trace for recording in manifest.recordings)}
+    needed |= {EXCHANGES} if manifest.provider is not None else set()
     for path in sorted(needed - files.keys()):
         raise BundleError("missing", f"{path} is not a member", path=MANIFEST)
     for path in sorted(files.keys() - needed):
@@ -174,6 +178,36 @@ def parse_traces(manifest: Manifest, bundle: Bundle) -> dict[Mode, Trace]:
             raise BundleError("other_mode", f"its mode is {trace.mode}", path=recording.trace)
         traces[recording.mode] = trace
     return traces
+
+
+def parse_exchanges(manifest: Manifest, bundle: Bundle) -> Sha256 | None:
+    """The SHA-256 of a provider's recorded answers without their times, which are the manifest's."""
+    provider = manifest.provider
+    if provider is None:
+        return None
+    with at(EXCHANGES):
+        exchanges = Exchanges.from_bytes(bundle.members[EXCHANGES])
+    hosts = tuple((each.name, each.port, each.to) for each in exchanges.hosts)
+    require(
+        hosts == tuple((each.host, each.port, each.to) for each in provider.hosts),
+        f"provider.hosts are not those of {EXCHANGES}",
+    )
+    require(provider.recorded == exchanges.recorded, f"provider.recorded is not that of {EXCHANGES}")
+    require(
+        provider.request_ids == tuple(exchanges.request_ids()),
+        f"provider.request_ids are not those of {EXCHANGES}",
+    )
+    require(provider.target == exchanges.target, f"provider.target is not that of {EXCHANGES}")
+    require(provider.requests == len(exchanges.exchanges), f"provider.requests are not those of {EXCHANGES}")
+    places = [*provider.unused, *(each.exchange for each in provider.answers if each.exchange is not None)]
+    require(all(place < provider.requests for place in places), f"provider names what is not in {EXCHANGES}")
+    modes = {each.mode for each in manifest.recordings}
+    require(all(each.mode in modes for each in provider.answers), "provider.answers of another mode")
+    require(
+        all((each.by == "refused") == (each.exchange is None) for each in provider.answers),
+        "provider.answers: an exchange without an answer, or the reverse",
+    )
+    return sha256(encode(exchanges.timeless()))
 
 
 def parse_states(bundle: Bundle) -> dict[str, Any]:  # Any: a state's JSON

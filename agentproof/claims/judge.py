@@ -20,7 +20,11 @@ Rules:
    there, where an assertion failed before the SDK was called, or where the SDK was never imported, what the
    reporter expects is `not_observed`. So it is with the runs streamed where only that keeps the script from
    its end, or where what is expected is met as written: the reporter speaks of the script as it is.
-7. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
+7. Where a provider's recorded answers were given, what a script asks on the release that it asked them on
+   is what was recorded, else nothing is concluded. On another release it may ask with other settings; where
+   an answer to another question was given, or none could be, nothing holds. A claim that compares the modes
+   is `not_observed` where an answer had to be put into the other form.
+8. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 
 A judgement that was recorded is judged again (`rejudge`): what of it this tool has must come out the same,
 what this tool has beyond it counts for the verdict as well, and what this tool lacks counts for nothing.
@@ -36,7 +40,7 @@ from pydantic import ValidationError
 from ..errors import BundleError, FormatError
 from ..limits import MAX_CLAIM_LOOKS, MAX_CLAIMS
 from ..models.events import ModelCalled, NetworkRefused, SdkImported
-from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Recording
+from ..models.manifest import ClaimResult, Conduct, Gap, Isolation, Judgement, Provider, Recording
 from ..models.trace import Mode, Trace
 from ..models.values import Value
 from ..models.wire import Sha256, first_problem
@@ -63,6 +67,11 @@ REASONS: Mapping[str, str] = {
     "synthetic_stream": "what was violated was seen only in a stream made from the model's plain answers",
     "environment_missing": "the script did not find a variable, key, file or module that it takes for "
     "granted, which says nothing of the SDK",
+    "asked_differently": "the script did not ask the provider what it had asked when the answers were "
+    "recorded",
+    "answered_another_question": "this release asks something else than was recorded, and was given the "
+    "answer to a similar question",
+    "left_the_recording": "this release asks what was not recorded, so it got no answer from there on",
     "before_sdk": "an assertion failed before the script called the SDK, which says nothing of the SDK",
     "expectation_unseen": "something that should happen had nothing to be seen in",
     "script_failed": "the script did not come to a clean end, so what it was to show may not have happened",
@@ -89,6 +98,31 @@ ClaimMode = Literal["as-written", "streamed", "both"]
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What a provider's recorded answers do to a verdict, by rule 7."""
+
+    overruling: frozenset[str] = frozenset()
+    unanswered: frozenset[str] = frozenset()
+    """Why nothing holds."""
+    made: frozenset[str] = frozenset()
+    """The modes of claims that rest on an answer which was put into the other form."""
+
+    @classmethod
+    def of(cls, provider: Provider | None, target: Sha256) -> "Answers":
+        """Of what was given on the wheel `target`."""
+        if provider is None:
+            return cls()
+        ways = {each.by for each in provider.answers}
+        modes = {each.mode for each in provider.answers if each.synthesised}
+        made = frozenset({*modes, "both"} if modes else ())
+        if target == provider.target:
+            is_other = bool(ways - {"exact", "same"})
+            return cls(frozenset({"asked_differently"} if is_other else ()), made=made)
+        reasons = {"shape": "answered_another_question", "refused": "left_the_recording"}
+        return cls(unanswered=frozenset(reasons[way] for way in ways & reasons.keys()), made=made)
+
+
+@dataclass(frozen=True)
 class ClaimRequest:
     """One claim to evaluate."""
 
@@ -110,6 +144,7 @@ def judge(
     authored: tuple[AuthoredClaim, ...] = (),
     claims: tuple[ClaimRequest, ...] | None = None,
     version: int = VERSION,
+    answers: Answers | None = None,
 ) -> Judgement:
     """Evaluate claims and conclude.
 
@@ -121,8 +156,9 @@ def judge(
             that are not of the kind's shape.
     """
     evidence = Evidence.of(traces, state)
-    overruling = _overruling(evidence, recordings, conduct, isolation, coverage)
-    bench = _Bench(evidence, overruling, coverage, recordings, version)
+    answers = answers or Answers()
+    overruling = _overruling(evidence, recordings, conduct, isolation, coverage) | answers.overruling
+    bench = _Bench(evidence, overruling, coverage, recordings, version=version, answers=answers)
     if claims is None:
         written = (*authored, *checks_in(evidence))
         claims = (
@@ -158,6 +194,7 @@ def rejudge(
     isolation: Isolation,
     coverage: tuple[Gap, ...] = (),
     version: int = VERSION,
+    answers: Answers | None = None,
 ) -> Rejudgement:
     """Judge again what another version of this tool judged; `own` is what this one judges by itself.
 
@@ -168,12 +205,14 @@ def rejudge(
             that are not of its kind's shape.
     """
     evidence = Evidence.of(traces, state)
+    answers = answers or Answers()
     bench = _Bench(
         evidence,
-        _overruling(evidence, recordings, conduct, isolation, coverage),
+        _overruling(evidence, recordings, conduct, isolation, coverage) | answers.overruling,
         coverage,
         recordings,
-        version,
+        version=version,
+        answers=answers,
     )
     _check_number(recorded.claims, evidence)
     evaluated = {_key(result): result for result in own.claims}
@@ -257,10 +296,13 @@ class _Bench:
         overruling: set[str],
         coverage: Iterable[Gap],
         recordings: Iterable[Recording],
+        *,
         version: int,
+        answers: Answers,
     ) -> None:
         self._evidence = evidence
         self._version = version
+        self._answers = answers
         self._touched = {each.mode: frozenset(each.touched) for each in recordings}
         coverage = tuple(coverage)
         self._is_all_watched = not any(gap.code == "not_watched" for gap in coverage)
@@ -274,7 +316,7 @@ class _Bench:
             BundleError: this tool does not have it, its mode or its arguments.
         """
         needs, evaluate = self._evaluator(claim)
-        if self._blind(needs, claim.mode) is not None:
+        if self._blind(needs, claim.mode) is not None or (claim.mode == "both" and self._answers.made):
             return _result(claim, Outcome("not_observed", 0))
         if claim.kind in EXPECTED:
             return self._expected(claim, evaluate)
@@ -320,6 +362,7 @@ class _Bench:
             at_odds=at_odds,
             excused=self._excused if expected else excuses(self._evidence, keys=False),
             version=self._version,
+            answers=self._answers,
         )
 
     def _seen(self, mode: ClaimMode) -> Evidence:
@@ -433,14 +476,15 @@ def _concluded(
     at_odds: bool,
     excused: frozenset[str],
     version: int,
+    answers: Answers,
 ) -> Judgement:
     if overruling:
         return Judgement(verdict="inconclusive", reasons=tuple(sorted(overruling)), claims=results)
-    synthetic = _modes_of_synthetic_streams(evidence)
+    synthetic = _modes_of_synthetic_streams(evidence) | answers.made
     violated = [result for result in results if result.status == "violated"]
     if any(result.mode not in synthetic for result in violated):
         return Judgement(verdict="violated", claims=results)
-    reasons: set[str] = {"synthetic_stream"} if violated else set()
+    reasons: set[str] = {*answers.unanswered, *({"synthetic_stream"} if violated else ())}
     if at_odds:
         reasons.add("repeats_differ")
     cut_short = _modes_cut_short(evidence, results)

@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from ..models.expectations import Expectations
+    from ..record.live import Live
     from ..record.variables import Variables
 
 OPTIONS = (
@@ -81,6 +82,57 @@ def variable_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any:
     for option in reversed(VARIABLES):
         command = option(command)
     return command
+
+
+LIVE = (
+    click.option(
+        "--live",
+        multiple=True,
+        metavar="[HOST[:PORT][/PATH]=ENV]",
+        help="Let the script ask its provider once, with the key in your variable ENV, which stays outside "
+        "the sandbox; record the answers, and replay them from then on. Alone: api.openai.com with "
+        "OPENAI_API_KEY. Repeatable.",
+    ),
+    click.option(
+        "--live-to",
+        "live_to",
+        multiple=True,
+        metavar="HOST=http://127.0.0.1:PORT",
+        help="Ask this server on loopback instead of HOST; the bundle says that it is not the provider.",
+    ),
+    click.option(
+        "--max-requests",
+        type=click.IntRange(1, 10_000),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="With --live: stop at more requests than these.",
+    ),
+)
+
+
+def live_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command, not yet click's
+    """`--live`, `--live-to` and `--max-requests`, for `live_of`."""
+    for option in reversed(LIVE):
+        command = option(command)
+    return command
+
+
+def live_of(given: dict[str, Any]) -> "Live | None":  # Any: values of click's
+    """Whom the script may ask; takes the options out of `given`.
+
+    Raises:
+        UsageError: one makes no sense, or a key is not there.
+    """
+    import os
+
+    options, to = given.pop("live", ()), given.pop("live_to", ())
+    most = given.pop("max_requests")
+    if not options and not to:
+        return None
+    from ..record.live import parse_live
+
+    return parse_live(options, to=to, max_requests=most, environment=os.environ)
 
 
 def variables_of(given: dict[str, Any]) -> "Variables":  # Any: values of click's

@@ -131,6 +131,7 @@ class ForScript(Sections):
     """Runs a script with arguments of its own; says where those go when one is taken for an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = _with_values(args)
         given = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -143,6 +144,21 @@ class ForScript(Sections):
             raise click.NoSuchOption(
                 error.option_name, f"{error.message} {own}", possibilities=error.possibilities, ctx=ctx
             ) from error
+
+
+def _with_values(args: list[str]) -> list[str]:
+    """`--live` alone, before what is no host, means the provider that most scripts ask."""
+    found = list(args)
+    for place, each in enumerate(args):
+        if each == "--":
+            break
+        following = args[place + 1] if place + 1 < len(args) else ""
+        if each == "--live" and ("=" not in following or following.startswith("-")):
+            from ..live.providers import DEFAULT, is_known
+
+            if not is_known(following):
+                found[place] = f"--live={DEFAULT}"
+    return found
 
 
 class OutputPath(click.Path):

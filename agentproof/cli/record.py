@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .expecting import expectation_options, expectations_of, variable_options, variables_of
+from .expecting import (
+    expectation_options,
+    expectations_of,
+    live_of,
+    live_options,
+    variable_options,
+    variables_of,
+)
 from .group import (
     ForScript,
     OutputPath,
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     "agentproof record reproduction.py",
     "agentproof record reproduction.py --sdk 0.21.0 --expect holds",
     "agentproof record tests/test_pay.py::test_approval --with pytest --with pytest-asyncio",
+    "OPENAI_API_KEY=... agentproof record reproduction.py --sdk 0.24.0 --live",
     "agentproof record reproduction.py --wheel dist/openai_agents-0.21.1-py3-none-any.whl",
 )
 @click.command(
@@ -54,6 +62,7 @@ if TYPE_CHECKING:
             "--should-output",
             "--should",
         ),
+        "A real model": ("--live", "--live-to", "--max-requests"),
         "Environment": ("--python", "--with", "--like", "--env", "--env-file", "--env-public"),
         "Isolation": ("--require-isolation", "--timeout", "--redact"),
         "Output": ("--output", "--as", "--expect", "--replace", "--json", "--verbose", "--quiet"),
@@ -137,6 +146,7 @@ if TYPE_CHECKING:
     '"as on my machine".',
 )
 @variable_options
+@live_options
 @click.option(
     "--redact",
     is_flag=True,
@@ -211,7 +221,7 @@ def record(
     as_json: bool,
     verbose: bool,
     quiet: bool,
-    **should: Any,  # Any: values of `expectation_options` and `variable_options`
+    **should: Any,  # Any: values of `expectation_options`, `variable_options` and `live_options`
 ) -> None:
     """Run SCRIPT in a fresh venv and write what happened as a signed bundle.
 
@@ -228,7 +238,7 @@ def record(
     from ..isolation.supervision import Limits
     from ..record import recording
     from ..record.conditions import Conditions, with_projects
-    from ..record.reproduction import read_reproduction
+    from ..record.reproduction import as_answered, read_reproduction
     from ..record.selection import select
     from ..record.target import check_targets, chosen_target, parse_target
     from ..render import console
@@ -241,6 +251,7 @@ def record(
         )
     worked = parse_target(good, option="--good") if good is not None else None
     conditions = Conditions(
+        live=live_of(should),
         variables=variables_of(should),
         expectations=expectations_of(should),
         python=python,
@@ -270,8 +281,8 @@ def record(
         if worked is not None or latest:
             compared = comparison.against(
                 bundle,
-                reproduction,
-                conditions,
+                as_answered(reproduction, bundle),
+                dataclasses.replace(conditions, live=None),
                 good=worked,
                 latest=parse_target("latest") if latest else None,
                 key=signer,
@@ -320,7 +331,8 @@ def record(
         ):
             click.echo(line, err=True)
     if not as_json:
-        for line in console.render_verdict(document, traces=bundle.traces):
+        own = bundle.members[document.reproduction.entry]
+        for line in console.render_verdict(document, traces=bundle.traces, source=own):
             click.echo(line)
     _leave(ctx, verdict, expect)
 

@@ -144,6 +144,7 @@ class _Cell:
             python=manifest.environment.python.version,
             verdict=judgement.verdict,
             reasons=judgement.reasons,
+            asked=tuple(manifest.provider.asked_otherwise()) if manifest.provider is not None else (),
             ended=ending_of(bundle.traces.values()) if judgement.verdict == "inconclusive" else None,
         )
 

@@ -17,7 +17,9 @@ import io
 import json
 import os
 import secrets
+import socket
 import sys
+import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,6 +29,9 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from ..errors import CannotDoError, RecorderError
+from ..live.authority import Authority
+from ..live.providers import Endpoint, placeholder
+from ..live.relay import Answering, Relay
 from ..models.manifest import Isolation
 from ..models.trace import Mode
 from ..sdk import DEFAULT, Sdk
@@ -69,6 +74,15 @@ class Script(Protocol):
 
 
 @dataclass(frozen=True)
+class Provider:
+    """The hosts that a script may talk to, which somebody on this side answers for."""
+
+    endpoints: tuple[Endpoint, ...]
+    answering: Callable[[Mode], Answering]
+    """Who answers one mode of one repeat; each has its own."""
+
+
+@dataclass(frozen=True)
 class Observation:
     """All repeats of a recording."""
 
@@ -77,6 +91,8 @@ class Observation:
     recorder_sha256: str
     is_blind: bool = False
     """Other programs than Python were started, and what they read could not be watched."""
+    answered: tuple[Mapping[Mode, Answering], ...] = ()
+    """Who answered each mode of each repeat, where there was a provider."""
 
 
 @cache
@@ -127,8 +143,11 @@ def run_recordings(
     modes: Sequence[Mode] = MODES,
     progress: Callable[[str], None] = lambda _: None,
     recorder: bytes | None = None,
+    provider: Provider | None = None,
 ) -> Observation:
     """Run the script `repeats` times, each in all `modes`, with these environment `variables` beside our own.
+
+    With a `provider`, which needs level `namespace`, each mode is a process in a namespace of its own.
 
     A mode is absent from a repeat where the script ended before it imported the SDK: then there is
     nothing to stream, and only the first of `modes` is there.
@@ -153,11 +172,12 @@ def run_recordings(
             base=base,
             archive=archive,
             variables=variables or {},
+            provider=provider,
         )
         with launch, FileWatch(reproduction.files) as launch.opened:
             launch.opened.add(root, writable=False)
             for count in [repeats] if side_by_side else [1] * repeats:
-                begun = [launch.begin(tuple(modes)) for _ in range(count)]
+                begun = [each for _ in range(count) for each in launch.begin_repeat(tuple(modes))]
                 watch(begun, limits=limits, progress=progress, split=launch.begin_rest)
             opened = launch.opened.opened()
         repeats_seen = list(launch.read_back())
@@ -167,6 +187,7 @@ def run_recordings(
             is_blind=opened is None and other_programs and len(reproduction.files) > 1,
             isolation=isolation.recorded(user=launch.user_word),
             recorder_sha256=hashlib.sha256(archive).hexdigest(),
+            answered=tuple(launch.answered[number] for number in sorted(launch.answered)),
         )
 
 
@@ -192,6 +213,9 @@ class _Launch:
     base: Path
     archive: bytes
     variables: Mapping[str, str]
+    provider: Provider | None = None
+    answered: dict[int, dict[Mode, Answering]] = field(default_factory=dict)
+    """By the number of the repeat."""
     opened: FileWatch = field(default_factory=lambda: FileWatch(()))
     launched: list[LaunchedProcess] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -217,6 +241,10 @@ class _Launch:
             ),
             ancestors=self.choice.level != "namespace",
         )
+        if self.provider is not None:
+            self._authority = Authority.create()
+            (self.base / _AUTHORITY).write_bytes(self._authority.pem)
+            (self.base / _AUTHORITY).chmod(0o444)
         self._drops = sandbox.free_id() is not None and private is None
         self.user_word: Literal["dropped", "own"] = "dropped" if self._drops else "own"
 
@@ -229,6 +257,13 @@ class _Launch:
         if any(each.process.returncode for each in self.launched):
             # A launcher that was killed took its init with it, but nobody waited for the rest.
             end_processes(str(self.base))
+
+    def begin_repeat(self, modes: tuple[Mode, ...]) -> list[LaunchedProcess]:
+        """Start the processes of one repeat: one, or with a provider one a mode."""
+        if self.provider is None:
+            return [self.begin(modes)]
+        first = self.begin(modes[:1])
+        return [first, *(self.begin((mode,), repeat=first.repeat) for mode in modes[1:])]
 
     def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> LaunchedProcess:
         """Start one process of the recorder for `modes`."""
@@ -253,6 +288,7 @@ class _Launch:
         for directory in work.values() if not self.reproduction.tests else ():
             copy_data(self.reproduction.files, directory, user=user)
             self.opened.add(directory, writable=True)
+        connected = self._connect(modes[0], number if repeat is None else repeat)
         plan = sandbox.launch_plan(
             self.choice.level,
             base=self.base,
@@ -266,9 +302,13 @@ class _Launch:
             user=user,
             beyond=self.beyond,
             user_namespace=self.choice.user_namespace,
+            provided=connected.provided if connected is not None else None,
         )
+        process = sandbox.start(plan)
+        if connected is not None:
+            connected.attach()
         launched = LaunchedProcess(
-            process=sandbox.start(plan),
+            process=process,
             control=control,
             home=home,
             modes=modes,
@@ -278,6 +318,21 @@ class _Launch:
         self.launched.append(launched)
         self._stack.callback(launched.end)
         return launched
+
+    def _connect(self, mode: Mode, repeat: int) -> "_Connection | None":
+        """What answers this process in the provider's place; it ends with the run."""
+        if self.provider is None:
+            return None
+        answering = self.provider.answering(mode)
+        self.answered.setdefault(repeat, {})[mode] = answering
+        connected = _Connection(
+            Relay(self.provider.endpoints, self._authority, answering),
+            self.provider.endpoints,
+            authority=self.base / _AUTHORITY,
+            replaced=[self.environment.site_packages / each for each in _CERTIFICATES_IN_PACKAGES],
+        )
+        self._stack.callback(connected.close)
+        return connected
 
     def begin_rest(self, launched: LaunchedProcess) -> LaunchedProcess:
         """Start another process for the modes that the recorder could not fork."""
@@ -297,6 +352,8 @@ class _Launch:
             "adapter": self.sdk.adapter,
             "site_packages": str(self.environment.site_packages),
             "network": self.choice.level,
+            "names": [each.host for each in self.provider.endpoints] if self.provider is not None else [],
+            "seeded": self.provider is not None,
         }
 
     def _command(self, control: Path) -> tuple[str, ...]:
@@ -326,7 +383,16 @@ class _Launch:
         if sys.platform == "win32":
             # CPython does not start without it (bpo-20614).
             variables["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", r"C:\Windows")
-        return {**self.variables, **variables}
+        return {**self.variables, **self._keys(), **variables}
+
+    def _keys(self) -> dict[str, str]:
+        """What the script is given in the place of keys; and the certificates, for what reads no file of them
+        (Node) or another one than those that are replaced."""
+        if self.provider is None:
+            return {}
+        variables = {each.variable for each in self.provider.endpoints if each.variable is not None}
+        given = {variable: placeholder(variable) for variable in variables}
+        return {**given, "SSL_CERT_FILE": sandbox.AUTHORITY, "NODE_EXTRA_CA_CERTS": sandbox.AUTHORITY}
 
     def read_back(self) -> Iterator[dict[Mode, RawRecording]]:
         """The repeats, in order, after every process has ended.
@@ -399,6 +465,50 @@ class _Launch:
         }
         paths = {str(path): token for path, token in tokens.items()}
         return paths | {os.path.realpath(path): token for path, token in paths.items()}
+
+
+class _Connection:
+    """The relay of one process, and the certificates that make it the hosts which it answers for."""
+
+    def __init__(
+        self, relay: Relay, endpoints: Sequence[Endpoint], *, authority: Path, replaced: Sequence[Path]
+    ) -> None:
+        self._mine, self._theirs = socket.socketpair()
+        self._relay = relay
+        self._places = tuple(dict.fromkeys((each.host, each.port) for each in endpoints))
+        self.provided = sandbox.Provided(
+            places=self._places,
+            authority=authority,
+            handed_to=self._theirs.fileno(),
+            replaced=replaced,
+        )
+
+    def attach(self) -> None:
+        """Wait for the listening sockets, beside what else is done, and serve them."""
+        self._theirs.close()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):  # it was closed: the launcher has failed, and says so itself
+            _, received, _, _ = socket.recv_fds(self._mine, 1, len(self._places))
+            sockets = [socket.socket(fileno=each) for each in received]
+            if len(sockets) == len(self._places):
+                self._relay.serve(dict(zip(self._places, sockets, strict=True)))
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        for each in (self._mine, self._theirs):
+            each.close()
+        self._relay.close()
+
+
+_AUTHORITY = "authority.pem"
+_CERTIFICATES_IN_PACKAGES = (
+    "certifi/cacert.pem",
+    "pip/_vendor/certifi/cacert.pem",
+    "botocore/cacert.pem",
+    "httplib2/cacerts.txt",
+)
 
 
 def _shared_user_processes(choice: Choice, user: int | None) -> int:

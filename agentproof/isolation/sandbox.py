@@ -271,7 +271,7 @@ class Provided:
 
     def mounts(self) -> dict[str, tuple[str, bytes | str]]:
         """What is put over files of the machine and of the environment."""
-        files = [Path(each) for each in (*CERTIFICATES, *self.replaced)]
+        files = [*map(Path, CERTIFICATES), *self.replaced]
         covered = sorted({follow(each)[1] for each in files if each.is_file()})
         return dict.fromkeys((AUTHORITY, *covered), ("over", str(self.authority)))
 
@@ -347,7 +347,7 @@ def launch_plan(
         "shared": [str(base), *map(str, readable)],
     }
     if level == "namespace":
-        texts, over = _texts(*inner), provided.mounts() if provided is not None else {}
+        texts, over = _texts(*inner), provided.mounts() if provided is not None else None
         for name, address in provided.names.items() if provided is not None else ():
             texts["/etc/hosts"] += f"{address}\t{name}\n".encode("ascii")
         plan["mounts"] = _mounts((*system, *etc, *readable), writable, devices, texts, over)
@@ -364,7 +364,7 @@ def _mounts(
     writable: Sequence[Path],
     devices: Sequence[str],
     texts: Mapping[str, bytes],
-    over: Mapping[str, tuple[str, bytes | str]],
+    over: Mapping[str, tuple[str, bytes | str]] | None = None,
 ) -> list[tuple[str, str, bytes | str]]:
     """The new root, top down: `(path, kind, value)`. Links stay links, so that every path leads on."""
     scratch = "mode=1777,size=256m,nr_inodes=16k"
@@ -385,7 +385,7 @@ def _mounts(
             found |= {link: ("link", target) for link, target in links.items()}
             if os.path.exists(real):
                 found[real] = (kind, "directory" if os.path.isdir(real) else "file")
-    found |= over
+    found |= over or {}
     mounts: list[tuple[str, str, bytes | str]] = []
     for path in sorted(found, key=lambda each: (each.count("/"), each)):
         kind, value = found[path]

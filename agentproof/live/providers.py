@@ -123,6 +123,20 @@ def parse(text: str) -> Endpoint:
     return Endpoint(host, port, variable, (path,) if path else ())
 
 
+def complete(host: str | None, variable: str | None) -> tuple[str, str | None]:
+    """The host that a script asks and the variable of its key, where one of the two is known at the most."""
+    if host is not None:
+        provider = _provider(host)
+        return host, variable or (provider.variable if provider else None)
+    named = next((each for each, provider in _KNOWN.items() if provider.variable == variable), None)
+    return (named, variable) if named is not None else (DEFAULT, variable or _KNOWN[DEFAULT].variable)
+
+
+def is_known(text: str) -> bool:
+    """Whether this is the host of a known provider."""
+    return _provider(text.partition(":")[0].partition("/")[0].lower()) is not None
+
+
 def placeholder(variable: str) -> str:
     """What the script holds in place of the key in this variable."""
     return f"agentproof-{variable.lower().replace('_', '-')}"

@@ -10,11 +10,12 @@
 
 import asyncio
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from ..models.diff import Change
-from ..models.exchanges import Answer, Exchanges, body_of
+from ..models.exchanges import Answer, Exchanges, body_of, changed_body
 from .kept import kept_path
 from .matching import Level, Matcher, Request
 from .providers import WEBSOCKET
@@ -59,8 +60,15 @@ class Outcome:
 class Sealed:
     """What answers one run from a recording."""
 
-    def __init__(self, exchanges: Exchanges, streamed: bool = False) -> None:
-        """`streamed`: the script is run as streamed, where the recording is of the script as written."""
+    def __init__(
+        self, exchanges: Exchanges, streamed: bool = False, mask: Callable[[str], str] | None = None
+    ) -> None:
+        """`streamed`: the script is run as streamed, where the recording is of the script as written.
+
+        `mask` is what was done to every text of the recording; it is done to what is asked before it is
+        compared.
+        """
+        self._mask = mask
         self._exchanges = exchanges.exchanges
         self._matcher = Matcher(self._exchanges, streamed=streamed)
         self._rows: list[Row] = []
@@ -80,6 +88,8 @@ class Sealed:
         """Answer as the host did."""
         host, path = asked.endpoint.name, kept_path(asked.target)
         body = body_of(asked.body, asked.header("content-type"))
+        if self._mask is not None:
+            path, body = self._mask(path), changed_body(body, self._mask)
         match = self._matcher.take(Request(host, asked.method, path, body))
         level = match.level or "refused"
         self._rows.append(

@@ -72,7 +72,11 @@ class Upstream:
     async def ask(self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Send one request."""
         given = [(name.encode(), text.encode("latin-1")) for name, text in headers if name not in _HOP]
-        given += [(b"host", self._host.encode()), (b"connection", b"close"), (b"accept-encoding", b"identity")]
+        given += [
+            (b"host", self._host.encode()),
+            (b"connection", b"close"),
+            (b"accept-encoding", b"identity"),
+        ]
         if body or method in {"POST", "PUT", "PATCH"}:
             given.append((b"content-length", str(len(body)).encode()))
         events: list[h11.Event] = [h11.Request(method=method, target=target, headers=given)]

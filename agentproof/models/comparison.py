@@ -55,6 +55,8 @@ class RecordingSummary(Wire):
     python: Text
     verdict: Literal["violated", "holds", "inconclusive"]
     reasons: ListOf[Text] = ()
+    asked: ListOf[Text] = ()
+    """What it asked of a provider otherwise than when the answers were recorded, in words."""
     ended: Text | None = None
     """For an inconclusive one: how the script ended, where that was not a clean end."""
 

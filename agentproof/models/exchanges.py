@@ -10,13 +10,15 @@ Rules:
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field
 
 from ..errors import FormatError
 from ..limits import MAX_EXCHANGES_BYTES
 from .wire import Count, ListOf, Sha256, Text, Version, Wire, decode, encode
+
+EXCHANGES: Final = "exchanges.json"
 
 End = Literal["complete", "cut", "none", "unreachable"]
 """How an answer ended: as its sender meant it; cut off; before it began; the host could not be reached."""
@@ -101,6 +103,8 @@ class Exchanges(Wire):
     version: Version
     recorded: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)]
     """A moment in UTC, to the second."""
+    target: Sha256 | None = None
+    """The wheel that was asked with; in a bundle it is there."""
     hosts: ListOf[Host]
     exchanges: ListOf[Exchange] = ()
 
@@ -143,6 +147,11 @@ class Exchanges(Wire):
             for name in sorted(_TIMELY_HEADERS):
                 if name in exchange.answer.headers:
                     yield exchange.answer.headers[name]
+
+
+def changed_body(body: Body | None, change: Callable[[str], str]) -> Body | None:
+    """A body with `change` applied to its texts."""
+    return None if body is None else Body.from_shape(_changed(body.to_shape(), change))
 
 
 def _changed(part: Any, change: Callable[[str], str]) -> Any:  # Any: a part of a JSON document

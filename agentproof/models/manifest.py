@@ -7,6 +7,7 @@ recorder's word, under its signature: Python, platform, as_of, installed_files, 
 recorder, conduct, coverage, repeats and agreement of the recordings, the target's origin.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -14,9 +15,10 @@ from pydantic import Field
 from ..limits import MAX_WHEEL_NAME
 from .events.base import Label, Seq
 from .expectations import Expectations
+from .text import value_text
 from .trace import Mode
 from .values import Value
-from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire, exactly
+from .wire import Count, ListOf, MemberPath, Sha256, Text, Version, Wire, bounded, exactly
 
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 """A calendar day in UTC."""
@@ -177,6 +179,92 @@ class Recording(Wire):
     that need one of them are not observed; where it is absent, or names `script`, all is inconclusive."""
 
 
+class ProviderHost(Wire):
+    """A host that a model was asked at, when its answers were recorded."""
+
+    host: Text
+    port: Count
+    to: Text | None = None
+    """The loopback address that answered in its place (`--live-to`); then the provider never did."""
+
+
+class AskedOtherwise(Wire):
+    """One place where a request is not the recorded one whose answer it got."""
+
+    pointer: Text
+    """RFC 6901, into the body."""
+    recorded: Value | None = None
+    asked: Value | None = None
+    """Absent: not there."""
+
+
+class Answered(Wire):
+    """One request of the recording that is kept, and the recorded answer that it got."""
+
+    mode: Mode
+    exchange: Count | None = None
+    """Its place in `exchanges.json`; absent for one that was refused."""
+    by: Literal["exact", "same", "question", "items", "shape", "refused"]
+    """How it was found: the same body; the same but for generated ids; the same question, with other
+    settings beside it; the same conversation; one of the same shape. `refused`: no answer could be given."""
+    synthesised: bool | None = None
+    """True where the recorded answer was put into the other form, a stream or a whole; absent else."""
+    differences: ListOf[AskedOtherwise] = ()
+
+
+class Provider(Wire):
+    """The provider's answers that a model was given, from `exchanges.json`."""
+
+    hosts: ListOf[ProviderHost]
+    recorded: Text
+    """When they were asked for (RFC 3339, UTC); stated."""
+    target: Sha256
+    """The wheel that asked for them."""
+    requests: Count
+    """How many there are."""
+    request_ids: ListOf[Text] = ()
+    """What the hosts call them, as they say."""
+    answers: ListOf[Answered]
+    """What each request of the script got, sorted; but for those that got the same body's answer as it was.
+    Stated."""
+    unused: ListOf[Count] = ()
+    """Exchanges that were asked for in no mode; stated."""
+
+    def words(self) -> str:
+        """Where the answers come from, and on whose word."""
+        asked = [each.host for each in self.hosts if each.to is None]
+        instead = [each for each in self.hosts if each.to is not None]
+        places = [f"{each.to} in the place of {each.host}, which is not the provider" for each in instead]
+        ids = f", request ids {', '.join(self.request_ids[:_FEW])}" if self.request_ids else ""
+        more = " …" if len(self.request_ids) > _FEW else ""
+        return (
+            f"recorded from {' and '.join((*asked, *places))} on {self.recorded[:10]}: {self.requests} "
+            f"request{'' if self.requests == 1 else 's'}{ids}{more}; the answers are the signer's word"
+        )
+
+    def asked_otherwise(self) -> Iterator[str]:
+        """What the script did not ask as it was recorded, in words: each once, whatever the mode."""
+        lines: dict[str, None] = {}
+        for each in self.answers:
+            request = "a request" if each.exchange is None else f"request {each.exchange + 1}"
+            if each.by == "refused":
+                lines[f"{request} that was not recorded: no answer was given"] = None
+            elif each.by == "shape":
+                lines[f"{request}: the answer to another question of the same shape"] = None
+            for other in each.differences if each.by in ("question", "items", "shape") else ():
+                sides = [_side(side) for side in (other.recorded, other.asked)]
+                name = other.pointer.lstrip("/") or "the body"
+                lines[f"{request}: {name} {sides[0]} \N{RIGHTWARDS ARROW} {sides[1]}"] = None
+        yield from (bounded(line) for line in lines)
+
+
+def _side(value: Value | None) -> str:
+    return "absent" if value is None else value_text(value, 60)
+
+
+_FEW = 3
+
+
 class LoadedModule(Wire):
     """A module of the target that a recorded process had loaded at its end."""
 
@@ -286,6 +374,8 @@ class Manifest(Wire):
     loaded: ListOf[LoadedModule]
     conduct: Conduct
     coverage: ListOf[Gap] = ()
+    provider: Provider | None = None
+    """Absent where the script talked to no provider; then its model is its own."""
     redactions: Count | None = None
     """How many values `--redact` replaced; absent without it."""
     judgement: Judgement

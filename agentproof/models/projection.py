@@ -20,7 +20,8 @@ only where they differ in generated ids alone.
 
 The evidence id is the SHA-256 of the encoding of
 {"projection": 1, "target": wheel SHA-256, "reproduction": {path: SHA-256}, "traces": {mode: facts}}, with
-"tests": [node ids] where the reproduction is tests.
+"tests": [node ids] where the reproduction is tests, and "exchanges": SHA-256 where a provider's answers were
+recorded.
 
 Projection 2 is that of a reproduction with expectations. It holds these too, as "expectations" (but the
 sentence `should`), and in the traces what they read beyond the above, each behind the fact of its event:
@@ -82,8 +83,12 @@ def evidence_id(
     traces: Iterable[Trace],
     state: Callable[[Sha256], Any],  # Any: a state's JSON
     expectations: Expectations = NOTHING,
+    exchanges: Sha256 | None = None,
 ) -> Sha256:
-    """The evidence id of these traces; `state` gives the JSON of a state by its digest."""
+    """The evidence id of these traces; `state` gives the JSON of a state by its digest.
+
+    `exchanges` is the SHA-256 of a provider's recorded answers, without their times (`Exchanges.timeless`).
+    """
     document: Fact = {
         "projection": 2 if expectations.judged else 1,
         "target": target_sha256,
@@ -94,6 +99,8 @@ def evidence_id(
         document["expectations"] = expectations.to_judged()
     if tests:
         document["tests"] = list(tests)
+    if exchanges is not None:
+        document["exchanges"] = exchanges
     return hashlib.sha256(encode(document)).hexdigest()
 
 

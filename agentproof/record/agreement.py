@@ -28,7 +28,7 @@ from typing import Any, Final, Literal
 
 from ..bundle.store import Bundle
 from ..claims import find_kind
-from ..claims.judge import ClaimRequest, judge
+from ..claims.judge import Answers, ClaimRequest, judge
 from ..models.diff import diff
 from ..models.events import ToolEnded
 from ..models.manifest import Conduct, Gap, Judgement
@@ -146,6 +146,7 @@ def _judged(side: Bundle, asked: tuple[ClaimRequest, ...], coverage: tuple[Gap, 
         isolation=document.isolation,
         coverage=coverage,
         claims=asked,
+        answers=Answers.of(document.provider, document.target.sha256),
     )
 
 

@@ -17,9 +17,10 @@ from ..errors import RecorderError, UsageError
 from ..isolation.readback import RawRecording
 from ..isolation.runner import Observation
 from ..models import manifest, pylock
+from ..models.exchanges import EXCHANGES, Exchanges
 from ..models.projection import evidence_id
 from ..models.trace import Mode
-from ..models.wire import Sha256
+from ..models.wire import Sha256, encode
 from .canonical import Canonical, Settled, canonicalise, settle_printed
 from .names import RENAME, is_nameable
 from .repeats import SCRIPT, Settlement, agreement, settle, touched
@@ -43,11 +44,13 @@ def assemble(
     allow_sdk_changes: bool = False,
     redact: SecretPatterns | None = None,
     variables: Variables | None = None,
+    provider: manifest.Provider | None = None,
     varied: list[tuple[str, str]] | None = None,
 ) -> Bundle:
     """Canonicalise, compare, judge and lay out the unsigned bundle of these recordings.
 
-    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given.
+    `redact` is what to take out of the recording; None: nothing. `variables` are what the script was given,
+    `provider` what its model was, from `reproduction.exchanges`.
     Lines that it printed otherwise in the first repeat and in another one are added to `varied`.
 
     Raises:
@@ -90,6 +93,8 @@ def assemble(
     members |= {f"wheels/{own.filename}": own.data for own in reproduction.wheels}
     for mode, each in canonical.items():
         members[f"traces/{mode}.json"] = each.canonical.trace.to_bytes()
+    if reproduction.exchanges is not None:
+        members[EXCHANGES] = reproduction.exchanges.to_bytes()
     for digest, content in states.items():
         members[f"states/{digest}.json"] = content
 
@@ -113,6 +118,7 @@ def assemble(
         loaded=_loaded(raw),
         conduct=conduct,
         coverage=coverage,
+        provider=provider,
         redactions=sum(redactor.count for redactor in redactors) or (None if redact is None else 0),
         judgement=judge.judge(
             traces=traces,
@@ -121,6 +127,7 @@ def assemble(
             conduct=conduct,
             isolation=observation.isolation,
             coverage=coverage,
+            answers=judge.Answers.of(provider, lock.target.sha256),
             authored=read_claims(
                 reproduction.header.claims,
                 modes=traces,
@@ -135,6 +142,7 @@ def assemble(
             traces=traces.values(),
             state=state,
             expectations=reproduction.expectations,
+            exchanges=_timeless(reproduction.exchanges),
         ),
         members=tuple(
             manifest.Member(path=path, sha256=_sha256(content), size=len(content))
@@ -292,6 +300,10 @@ def _coverage(raw: Iterable[RawRecording], notes: Iterable[tuple[str, str]]) -> 
     gaps = {note: manifest.Gap(what=note[0], why=note[1]) for note in notes}
     gaps.update({(gap.what, gap.why): gap for recording in raw for gap in recording.coverage})
     return tuple(gaps[key] for key in sorted(gaps))
+
+
+def _timeless(exchanges: Exchanges | None) -> Sha256 | None:
+    return None if exchanges is None else _sha256(encode(exchanges.timeless()))
 
 
 def _sha256(data: bytes) -> Sha256:

@@ -10,6 +10,7 @@ from ..environment import interpreters, wheel_store
 from ..environment.projects import OwnWheel, own_wheels
 from ..isolation.supervision import Limits
 from ..models.expectations import NOTHING, Expectations
+from .live import Live
 from .variables import Variables
 
 
@@ -39,6 +40,8 @@ class Conditions:
     """More of what counts as a secret, as regular expressions."""
     expectations: Expectations = NOTHING
     """What should have happened, beside what the reproductions say."""
+    live: Live | None = None
+    """Whom a script without recorded answers may ask, once."""
     variables: Variables = field(default_factory=Variables)
     """Environment variables that the scripts are given."""
     limits: Limits = field(default_factory=Limits)

@@ -79,6 +79,7 @@ def result_key(lock: Lock, reproduction: Reproduction, conditions: Conditions) -
         "arguments": list(reproduction.arguments),
         "tests": list(reproduction.tests),
         "requires": list(reproduction.requires),
+        "exchanges": reproduction.exchanges and sha256(reproduction.exchanges.to_bytes()),
         "expectations": reproduction.expectations.to_shape(),
         "variables": [sorted(conditions.variables.values.items()), sorted(conditions.variables.public)],
         "environment": lock.environment(installed_files=0).to_shape(),

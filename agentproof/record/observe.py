@@ -18,16 +18,17 @@ from ..environment.locking import Lock
 from ..environment.wheel_store import WheelStore
 from ..errors import BundleError, CannotDoError, RecorderError
 from ..isolation import levels, runner
+from ..live.keys import find_key
 from ..models.manifest import Isolation, Manifest
 from ..models.wire import first_problem
 from ..sdk import KNOWN
-from . import notebook, test_results
+from . import live, notebook, test_results
 from .assemble import AGREEMENTS, assemble
 from .beside import tell_files
 from .conditions import Conditions
 from .progress import Progress
 from .reproduction import Reproduction
-from .secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
+from .secrets import Redactor, SecretMatch, SecretPatterns, find_secrets, host_secrets, patterns
 from .variables import check_unwritten
 
 _MAX_VARIED = 3
@@ -62,9 +63,24 @@ def observe(
                 "files match their wheels' RECORD",
             )
             isolation = choosing.result()
+            if conditions.live is not None or reproduction.exchanges is not None:
+                live.check_isolated(isolation)
             if reproduction.only_entry:
                 progress.working(_left_out(reproduction))
             progress.working("running the tests" if reproduction.tests else "running the script")
+            mask = mask_of(conditions)
+            if conditions.live is not None and reproduction.exchanges is None:
+                reproduction = live.ask(
+                    environment,
+                    reproduction,
+                    conditions.live,
+                    target=lock.target,
+                    isolation=isolation,
+                    limits=conditions.limits,
+                    variables=conditions.variables,
+                    redact=mask,
+                    progress=progress,
+                )
             started = time.monotonic()
             run = runner.run_recordings(
                 environment,
@@ -76,6 +92,7 @@ def observe(
                 side_by_side=conditions.side_by_side,
                 variables=conditions.variables.values,
                 progress=progress.working,
+                provider=live.sealed(reproduction.exchanges, mask=mask),
             )
             seconds = time.monotonic() - started
             environment.discard()
@@ -95,9 +112,13 @@ def observe(
                 allow_sdk_changes=conditions.allow_sdk_changes,
                 redact=_secrets_wanted(conditions) if conditions.redact else None,
                 variables=conditions.variables,
+                provider=live.provider_of(reproduction.exchanges, run),
                 varied=varied,
             )
-    progress.done("ran", _ran_line(bundle.document, seconds))
+    progress.done("sealed" if reproduction.exchanges else "ran", _ran_line(bundle.document, seconds))
+    if bundle.document.provider is not None:
+        for line in bundle.document.provider.asked_otherwise():
+            progress.done("asked", line)
     tell_files(
         bundle.document.reproduction.files,
         reproduction,
@@ -146,11 +167,22 @@ def _left_out(reproduction: Reproduction) -> str:
 
 
 def _secrets_wanted(conditions: Conditions) -> SecretPatterns:
-    values = {**host_secrets(os.environ), **conditions.variables.masked}
+    keys = conditions.live.keys if conditions.live is not None else {}
+    values = {**host_secrets(os.environ), **conditions.variables.masked, **keys}
     # What was given as public may be recorded, whatever it is called.
     public = {conditions.variables.values[name] for name in conditions.variables.public}
     wanted = {name: value for name, value in values.items() if value not in public}
     return SecretPatterns(wanted, patterns(conditions.redact_patterns))
+
+
+def mask_of(conditions: Conditions) -> Redactor | None:
+    """What is taken out of a provider's recorded answers, and of what is asked to be given them; None:
+    nothing."""
+    masked = conditions.variables.masked
+    if not conditions.redact and not masked:
+        return None
+    wanted = _secrets_wanted(conditions) if conditions.redact else SecretPatterns({})
+    return Redactor(wanted, variables=masked, shapes=conditions.redact)
 
 
 def _check_tests_ran(reproduction: Reproduction, run: runner.Observation) -> None:
@@ -171,6 +203,9 @@ def refuse_secrets(bundle: Bundle, conditions: Conditions) -> None:
     files = [(MANIFEST, bundle.manifest)]
     files += [(path, data) for path, data in bundle.members.items() if not path.startswith(WHEELS)]
     seen = list(find_secrets(files, wanted=wanted))
+    keys = conditions.live.keys if conditions.live is not None else {}
+    hidden = ((path, find_key(data, keys)) for path, data in files)
+    seen += [SecretMatch(path, 1, f"the key in {name}, spelled in some way") for path, name in hidden if name]
     if seen:
         # A file's name may be one.
         shown = Redactor(wanted)
@@ -207,7 +242,8 @@ def _ran_line(document: Manifest, seconds: float) -> str:
     }
     worst = max((each.agreement for each in document.recordings), key=AGREEMENTS.index)
     modes = ", ".join(f"{each.mode} \N{MULTIPLICATION SIGN}{each.repeats}" for each in document.recordings)
-    return f"{modes} in {seconds:.1f} s: {words[worst]}"
+    answered = " answered from the recording" if document.provider is not None else ""
+    return f"{modes}{answered} in {seconds:.1f} s: {words[worst]}"
 
 
 def _spaced(number: int) -> str:

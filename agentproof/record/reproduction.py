@@ -16,6 +16,7 @@ from ..bundle.wheel import split_name
 from ..environment.projects import OwnWheel, read_own
 from ..errors import CannotDoError, UsageError
 from ..isolation.control import read_imported_files, read_reproduction_files
+from ..models.exchanges import EXCHANGES, Exchanges
 from ..models.expectations import NOTHING, Expectations, combine
 from ..models.header import Header, read_header
 from ..system.files import read_bounded
@@ -49,6 +50,8 @@ class Reproduction:
     """What should have happened: the header's, and what a bundle was recorded with."""
     variables: tuple[str, ...] = ()
     """The environment variables that a bundle was recorded with, by name."""
+    exchanges: Exchanges | None = None
+    """A provider's recorded answers, which every run is given instead of asking it."""
     only_entry: bool = False
     """Its directory is too large to be a reproduction's own, and the other files were left out."""
     script: Path = Path()
@@ -178,7 +181,7 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
     Raises:
         UsageError: it does not compile, or its header makes no sense.
     """
-    recorded = bundle.document.reproduction
+    recorded, recorded_provider = bundle.document.reproduction, bundle.document.provider
     header = _header(bundle.members[recorded.entry], recorded.entry)
     packages = [each for each in bundle.document.environment.packages if each.origin is not None]
     held = [(each.wheel, bundle.wheel(each.wheel)) for each in packages]
@@ -188,6 +191,7 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         header=header,
         expectations=recorded.expectations or header.expectations,
         variables=recorded.variables,
+        exchanges=Exchanges.from_bytes(bundle.members[EXCHANGES]) if recorded_provider else None,
         arguments=recorded.arguments,
         tests=recorded.tests,
         requires=recorded.requires,
@@ -195,6 +199,12 @@ def reproduction_in(bundle: Bundle) -> Reproduction:
         missing_wheels=tuple(name for name, data in held if data is None),
         script=Path(recorded.entry),
     )
+
+
+def as_answered(reproduction: Reproduction, bundle: Bundle) -> Reproduction:
+    """The same with the provider's answers that are in a recording of it."""
+    exchanges = bundle.members.get(EXCHANGES)
+    return replace(reproduction, exchanges=Exchanges.from_bytes(exchanges) if exchanges else None)
 
 
 def check_wheels(reproduction: Reproduction) -> None:

@@ -121,7 +121,8 @@ def _check_name(name: str, where: str) -> None:
     if _PROVIDER.fullmatch(name):
         raise UsageError(
             f"{where}: a provider's key is not passed: scripts run without network, and no run needs it",
-            hint="give the agent a model of the script's own (`agentproof init` writes one to start from)",
+            hint="--live lets the script ask its provider once, and keeps the key outside; or give the "
+            "agent a model of the script's own (`agentproof init` writes one to start from)",
         )
 
 

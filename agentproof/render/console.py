@@ -107,8 +107,10 @@ def render_judgement(
         yield from labelled("not observed", f"{_rules(len(silent))} had nothing to judge" if silent else "")
 
 
-def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = None) -> Iterator[str]:
-    """The last lines: what is to be said or done next, then the verdict."""
+def render_verdict(
+    document: Manifest, *, traces: Mapping[Mode, Trace] | None = None, source: bytes = b""
+) -> Iterator[str]:
+    """The last lines: what is to be said or done next, then the verdict. `source` is the script's."""
     results, judgement = document.judgement.claims, document.judgement
     held = {claim.id for claim in results if claim.status != "not_observed"}
     unseen = [claim for claim in results if claim.kind in claims.EXPECTED and claim.id not in held]
@@ -127,7 +129,7 @@ def render_verdict(document: Manifest, *, traces: Mapping[Mode, Trace] | None = 
     if "sdk_changed" in judgement.reasons:
         yield from labelled("changed", _changed(document.conduct))
     if judgement.verdict == "inconclusive":
-        for hint in ending_hints(traces or {}):
+        for hint in ending_hints(traces or {}, source=source, script=document.reproduction.entry):
             yield from labelled("next", hint)
     if judgement.verdict == "holds" and not any(claim.kind in claims.EXPECTED for claim in results):
         yield from labelled("your bug?", "if this shows your bug, say what should have happened:")

@@ -322,6 +322,8 @@ def _why(cell: Cell) -> Iterator[str]:
         yield f"  {'because':<{_LABEL}}{'; '.join(explain_reason(code) for code in cell.recorded.reasons)}"
         if cell.recorded.ended is not None:
             yield f"  {'':<{_LABEL}}the script ended by {printable(cell.recorded.ended)}"
+    for line in cell.recorded.asked[:_SHOWN] if cell.recorded is not None else ():
+        yield f"  {'asked':<{_LABEL}}{printable(line)}"
 
 
 def _claim_lines(cell: Cell, *, older: bool, verbose: bool) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """How a script came to an end that was not a clean one, and what its author can do about it."""
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from ..live.providers import DEFAULT, complete
 from ..models.events import Event, NetworkRefused, ScriptEnded, ScriptWrote
 from ..models.trace import Mode
 
@@ -40,11 +42,11 @@ def ending_lines(traces: Mapping[Mode, Traced]) -> Iterator[str]:
         yield from (f"| {line}" for line in lines[1:])
 
 
-def ending_hints(traces: Mapping[Mode, Traced]) -> list[str]:
-    """The next steps for ends that were not clean ones, where they are known."""
+def ending_hints(traces: Mapping[Mode, Traced], *, source: bytes = b"", script: str = "SCRIPT") -> list[str]:
+    """The next steps for ends that were not clean ones, where they are known; `source` is the script's."""
     ends = [(_end_of(trace), trace) for trace in traces.values()]
     hints = [
-        _hint(end, trace)
+        _hint(end, trace, source, script)
         for end, trace in ends
         if end is not None and not (end.outcome == "exited" and not end.code)
     ]
@@ -76,16 +78,21 @@ def _last_words(trace: Traced) -> tuple[str, ...]:
     return tuple(map(_cut, lines[-_LINES:]))
 
 
-def _hint(end: ScriptEnded, trace: Traced) -> str | None:
+def _hint(end: ScriptEnded, trace: Traced, source: bytes, script: str) -> str | None:
     """The next step for the ends that most newcomers meet."""
     if end.outcome == "timed_out":
         return "--timeout SECONDS, if it really takes that long"
-    if any(isinstance(event, NetworkRefused) and not event.loopback for event in trace.events):
-        return _SCRIPTED
+    asked = [
+        _text(event.target).rpartition(":")[0] or _text(event.target)
+        for event in trace.events
+        if isinstance(event, NetworkRefused) and not event.loopback
+    ]
+    if asked:
+        return _asks_provider(asked[0], None, source, script)
     if end.error is None:
         return None
-    if _KEY_NAMES.search(_text(end.error.message)):
-        return _SCRIPTED
+    if name := _KEY_NAMES.search(_text(end.error.message)):
+        return _asks_provider(None, name[0] if name[0].isupper() else None, source, script)
     kinds = (end.error.type, *end.error.bases)
     missing = _MISSING.search(_text(end.error.message))
     if "builtins:ImportError" in kinds and missing is not None:
@@ -94,10 +101,35 @@ def _hint(end: ScriptEnded, trace: Traced) -> str | None:
     return _GIVE if known is None and end.premise == "environment" else known
 
 
-_SCRIPTED: Final = (
-    "scripts run without network and keys: give the agent a model of the script's own (`agentproof init` "
-    "writes one to start from)"
-)
+def _asks_provider(host: str | None, variable: str | None, source: bytes, script: str) -> str:
+    """What a script that wants a provider is told: whom it asks, for which model, with whose key."""
+    host, variable = complete(host, variable)
+    models = _models_in(source)
+    of = f" for {', '.join(models)}" if models else ""
+    key = f" with {variable}" if variable else ""
+    option = "--live" if host == DEFAULT else f"--live {host}={variable or 'NAME'}"
+    return (
+        f"the script asks {host}{of}{key}, and scripts run without network and keys: "
+        f"`{variable or 'NAME'}=… agentproof record {script} {option}` lets it ask once and replays the "
+        "answers from then on; or give the agent a model of the script's own (`agentproof init` writes one "
+        "to start from)"
+    )
+
+
+_MOST_MODELS: Final = 3
+
+
+def _models_in(source: bytes) -> list[str]:
+    """The models that a script names, by the keyword."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    values = (each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "model")
+    named = (each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str))
+    return list(dict.fromkeys(name[:60] for name in named))[:_MOST_MODELS]
+
+
 _MISSING: Final = re.compile(r"No module named '([A-Za-z0-9_.]+)'")
 _DISTRIBUTIONS: Final[Mapping[str, str]] = {
     "attr": "attrs",

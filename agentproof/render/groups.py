@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..models.comparison import Row
+from ..models.exchanges import EXCHANGES
 from ..models.manifest import Manifest
 from .story import Story
 
@@ -39,11 +40,13 @@ def grouped(recordings: Iterable[Attachment]) -> list[Group]:
 
 
 def reproduction_key(manifest: Manifest) -> str:
-    """What makes two recordings ones of the same reproduction: its files by content, arguments and tests."""
+    """What makes two recordings ones of the same reproduction: its files by content, arguments, tests, and
+    what its model was answered."""
     digests = {member.path: member.sha256 for member in manifest.members}
     reproduction = manifest.reproduction
     files = [(path, digests[path]) for path in reproduction.files]
-    return repr([reproduction.entry, reproduction.arguments, reproduction.tests, files])
+    answered = digests.get(EXCHANGES)
+    return repr([reproduction.entry, reproduction.arguments, reproduction.tests, files, answered])
 
 
 def _name(file: str) -> str:

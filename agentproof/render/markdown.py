@@ -102,6 +102,8 @@ def _models(story: Story) -> str:
         return "none was asked"
     own = all(_is_own(name.partition(":")[0], story.manifest.reproduction.files) for name in names)
     listed = ", ".join(code(name.removeprefix("__main__:")) for name in sorted(names)[:6])
+    if story.manifest.provider is not None:
+        return f"{listed}, {prose(story.manifest.provider.words())}"
     return f"{listed}, scripted in the reproduction; no provider was asked" if own else listed
 
 

@@ -34,6 +34,13 @@ STATED = {
     "isolation.self_test",
     "isolation.user",
     "judgement.claims[].version",
+    "provider.answers[].by",
+    "provider.answers[].differences[].asked",
+    "provider.answers[].differences[].pointer",
+    "provider.answers[].differences[].recorded",
+    "provider.answers[].exchange",
+    "provider.answers[].mode",
+    "provider.unused[]",
     "recorder.agentproof",
     "recorder.sha256",
     "recordings[].agreement",
@@ -50,6 +57,7 @@ STATED = {
 """Leaves that no member lets anybody recompute."""
 
 ALTERNATIVES: dict[str, list[Any]] = {
+    "by": ["items"],
     "agreement": ["order", "differ", "single"],
     "files": ["none", "mounts"],
     "kind": ["file", "index", "checkout"],
@@ -81,6 +89,16 @@ def _full() -> forge.Draft:
     }
     draft.manifest["coverage"] = [{"what": "spans", "why": "not asked", "code": "not_in_release"}]
     draft.manifest["redactions"] = 1
+    answered = {"by": "question", "differences": [{"pointer": "/model", "recorded": "a", "asked": "b"}]}
+    made = {"by": "exact", "synthesised": True}
+    live = forge.draft_of_live(
+        {"mode": "as-written", "exchange": 0, **answered},
+        {"mode": "streamed", "exchange": 1, **made},
+        to="http://127.0.0.1:4010",
+        target="12" * 32,
+    )
+    draft.extra |= live.extra
+    draft.manifest["provider"] = {**live.manifest["provider"], "unused": [0, 1]}
     draft.manifest["reproduction"]["expectations"] = copy.deepcopy(forge.EXPECTED)
     return draft.judged()
 

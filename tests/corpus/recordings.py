@@ -145,6 +145,7 @@ def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
         conduct=manifest.conduct,
         isolation=manifest.isolation,
         coverage=manifest.coverage,
+        answers=judge.Answers.of(manifest.provider, manifest.target.sha256),
         authored=read_claims(header.claims, modes=traces, path=str(script)),
     )
     return Recording(script, version, manifest, traces, states, judgement)
