@@ -19,6 +19,7 @@ from . import (
     bodies,
     collector,
     conduct,
+    forkserver,
     frames,
     importing,
     interrupts,
@@ -40,6 +41,10 @@ from .values import failure
 def main(path: str) -> None:
     """Run the plan at `path`; does not return."""
     plan = Plan.read(path)
+    if plan.serves:
+        plan, is_recorded = forkserver.next_plan(plan)
+        if not is_recorded:
+            forkserver.run_bare(plan)
     Recording(plan).run()
 
 
@@ -72,8 +77,9 @@ class Recording:
         importing.finder.when_loaded(plan.package, self._imported)
         sys.meta_path.insert(0, importing.finder)
         sys.meta_path.insert(0, importing.ProbeFinder(probe.make(plan.root)))
-        with watching("conduct"):
-            conduct.begin(plan)
+        if not plan.is_trial:
+            with watching("conduct"):
+                conduct.begin(plan)
         with watching("warnings"):
             self._summary.gaps += warned.install(plan)
         audit.install(plan)
@@ -86,6 +92,9 @@ class Recording:
         if plan.child is None:
             started = {"entry": plan.entry, "arguments": plan.arguments, "tests": plan.tests or None}
             self._journal.emit("script.started", started)
+        if plan.package in sys.modules:  # a fork server imported it
+            with watching("import"):
+                self._imported(sys.modules[plan.package])
         code, error = self._execute()
         self._end(code, error)
         sys.exit(code)
@@ -93,9 +102,10 @@ class Recording:
     def _imported(self, module: types.ModuleType) -> None:
         """The script's import of the SDK is done: hook it, then become one process a mode."""
         plan = self._plan
-        with watching("conduct"):
-            conduct.imported(plan)
-        collector.rest(plan)
+        if not plan.is_trial:
+            with watching("conduct"):
+                conduct.imported(plan)
+            collector.rest(plan)
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
         adapter = self._adapter = adapter_for(plan.adapter)
@@ -103,8 +113,9 @@ class Recording:
         with watching("bodies"):
             self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True
-        with watching("conduct"):
-            conduct.watch(plan)
+        if not plan.is_trial:
+            with watching("conduct"):
+                conduct.watch(plan)
         fields = {"module": module.__name__, "hooks": adapter.known_hooks()}
         self._journal.emit("sdk.imported", fields)
 
@@ -168,7 +179,8 @@ class Recording:
             self._ended = True
             self._summary.write()
         conduct.forget()
-        collector.wake(self._plan)
+        if not self._plan.is_trial:
+            collector.wake(self._plan)
 
 
 def _status(code: Any) -> int:

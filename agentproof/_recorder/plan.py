@@ -27,6 +27,10 @@ class Plan:
         """Hosts that lead to a recording of a provider's answers, or to the one that is being made."""
         self.seeded: bool = bool(document.get("seeded", False))
         """Whether `random` begins in the same state in every run."""
+        self.serves: Dict[str, Any] = dict(document.get("serves") or {})
+        """For a fork server (`forkserver`): what it imports, and what it runs to warm up."""
+        self.is_trial: bool = bool(document.get("trial", False))
+        """Whether nothing is concluded from this run, so that it need not say what was done to the SDK."""
         self.child: Optional[Dict[str, Any]] = document.get("child")
         """For a process that the script started: its number, its parent event, what it is to run."""
         self.tests: List[str] = list(document.get("tests", ()))
@@ -79,6 +83,7 @@ class Plan:
             "network": self.network,
             "names": self.names,
             "seeded": self.seeded,
+            "trial": self.is_trial,
             "child": child,
             "seal": self.seal if self.child is not None or not self.seal else seal_of_children(self.seal),
         }

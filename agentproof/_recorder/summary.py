@@ -40,6 +40,8 @@ class Summary:
         document["observed_ms"] = round(1000 * snapshots.budget.spent)
         document["passed_ms"] = round(1000 * snapshots.budget.passed)
         document["missed"] = sorted(audit.seen.missed)
+        if self._plan.is_trial:
+            return document
         try:
             document["loaded"] = loaded.modules(self._plan)
             document["conduct"] = conduct.after(self._plan, files)

@@ -161,7 +161,7 @@ def run_recordings(
     with run_directory() as base, sandbox.outside(base) as beyond:
         root = base / "root"
         copy_reproduction(reproduction.files, root)
-        launch = _Launch(
+        launch = Launch(
             environment=environment,
             reproduction=reproduction,
             sdk=sdk,
@@ -200,7 +200,7 @@ def _with_opened(repeat: dict[Mode, RawRecording], opened: Iterable[str]) -> dic
 
 
 @dataclass
-class _Launch:
+class Launch:
     """The processes of one run; leaving the block ends them all."""
 
     environment: PreparedEnvironment
@@ -248,7 +248,7 @@ class _Launch:
         self._drops = sandbox.free_id() is not None and private is None
         self.user_word: Literal["dropped", "own"] = "dropped" if self._drops else "own"
 
-    def __enter__(self) -> "_Launch":
+    def __enter__(self) -> "Launch":
         self._stack.__enter__()
         return self
 
@@ -265,19 +265,31 @@ class _Launch:
         first = self.begin(modes[:1])
         return [first, *(self.begin((mode,), repeat=first.repeat) for mode in modes[1:])]
 
-    def begin(self, modes: tuple[Mode, ...], repeat: int | None = None) -> LaunchedProcess:
-        """Start one process of the recorder for `modes`."""
+    def begin(
+        self,
+        modes: tuple[Mode, ...],
+        repeat: int | None = None,
+        *,
+        added: Callable[[Path], Mapping[str, object]] = lambda _: {},
+        beside: Sequence[str] = (),
+    ) -> LaunchedProcess:
+        """Start one process of the recorder for `modes`.
+
+        `added` gives what its plan has besides, from its control directory, which is there by then;
+        `beside` are more folders of its own that it may write to.
+        """
         number = len(self.launched) + 1
         home = self.base / str(number)
         control = home / "control"
         user = sandbox.free_id(offset=number) if self._drops else None
         work = {mode: home / "work" / mode for mode in modes}
-        private = (control, *work.values(), home / "home", home / "tmp")
+        private = (control, *work.values(), home / "home", home / "tmp", *(home / each for each in beside))
         for directory in private:
             directory.mkdir(parents=True, mode=0o711)
             directory.chmod(0o700)
         (control / "recorder.pyz").write_bytes(self.archive)
-        (control / "plan.json").write_text(json.dumps(self._plan(control, modes, work)), encoding="utf-8")
+        document = {**self.plan(self.root, control, work), **added(control)}
+        (control / "plan.json").write_text(json.dumps(document), encoding="utf-8")
         seal = secrets.token_hex(32)
         (control / "seal.key").write_text(seal, encoding="ascii")
         for name in ("recorder.pyz", "plan.json", "seal.key"):
@@ -338,14 +350,15 @@ class _Launch:
         """Start another process for the modes that the recorder could not fork."""
         return self.begin(launched.modes[1:], repeat=launched.repeat)
 
-    def _plan(self, control: Path, modes: tuple[Mode, ...], work: Mapping[Mode, Path]) -> dict[str, object]:
+    def plan(self, root: Path, control: Path, work: Mapping[Mode, Path]) -> dict[str, object]:
+        """What the recorder is asked for: the script below `root`, in a mode for each directory of `work`."""
         return {
             "control": str(control),
-            "root": str(self.root),
+            "root": str(root),
             "entry": self.reproduction.entry,
             "arguments": list(self.reproduction.arguments),
             "tests": list(self.reproduction.tests),
-            "modes": list(modes),
+            "modes": list(work),
             "work": {mode: str(path) for mode, path in work.items()},
             "distribution": self.sdk.distribution,
             "package": self.sdk.package,
@@ -402,7 +415,7 @@ class _Launch:
             RecorderError: the recorder did not start, or left what it does not write.
         """
         for launched in self.launched:
-            self._check_held(launched)
+            self.check_held(launched)
             for directory in (self.base, launched.home, launched.control):
                 # A script that runs as this very user may have shut them.
                 with contextlib.suppress(OSError):
@@ -414,7 +427,12 @@ class _Launch:
                     found.update(self._read(launched))
             yield found
 
-    def _check_held(self, launched: LaunchedProcess) -> None:
+    def check_held(self, launched: LaunchedProcess) -> None:
+        """Require that the launcher, which has ended, held in what ran below it.
+
+        Raises:
+            CannotDoError: it did not.
+        """
         report = launched.report()
         wrong = report.held(self.choice.level)
         if wrong is None and report.landlock < self.choice.landlock:
@@ -445,17 +463,20 @@ class _Launch:
                     kept=self.limits.output_kept,
                     most=self.limits.output_bytes,
                     why_unforked=why,
-                    paths=self._paths(launched, mode),
+                    paths=self.paths(
+                        launched, root=self.root, control=launched.control, work=launched.home / "work" / mode
+                    ),
                     seal=launched.seal,
                 ),
             )
 
-    def _paths(self, launched: LaunchedProcess, mode: Mode) -> dict[str, str]:
+    def paths(self, launched: LaunchedProcess, *, root: Path, control: Path, work: Path) -> dict[str, str]:
+        """The tokens that stand for this run's paths."""
         tokens = {
-            self.root: "<script>",
-            launched.control: "<control>",
-            launched.home / "work" / mode / "tmp": "<tmp>",
-            launched.home / "work" / mode: "<work>",
+            root: "<script>",
+            control: "<control>",
+            work / "tmp": "<tmp>",
+            work: "<work>",
             launched.home / "home": "<home>",
             launched.home / "tmp": "<tmp>",
             self.environment.site_packages: "<site-packages>",
