@@ -4,7 +4,8 @@ The import is most of what a short script costs. A search that runs hundreds of 
 pays it once:
 
     host → requests   {"plan": <what the recorder is to run>, "seconds": 5, "recorded": true}
-    host ← answers    {"ready": true} once, then {"outcome": "ended" | "timed_out", "status": 0, "cpu": 0.1} for each
+    host ← answers    {"ready": true} once, then for each
+                      {"outcome": "ended" | "timed_out", "status": 0, "cpu": 0.1}
 
 The two are FIFOs in the control directory. What is forked stands where any script does that has imported
 the SDK in its first line, but for what the import would have read from an environment that the script sets
