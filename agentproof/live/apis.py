@@ -21,6 +21,8 @@ _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _CALLS: Final = frozenset({"custom_tool_call", "function_call", "tool_use"})
 _FINAL: Final = frozenset({"response.completed", "response.done", "response.failed", "response.incomplete"})
 _DONE: Final = "[DONE]"
+_SAID: Final = ("audio", "item", "item_id", "response_id")
+"""Of a websocket's message: what is no setting."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,34 @@ def tools(body: Document) -> set[str]:
     return found
 
 
+def frame_question(frame: Any) -> Any:  # Any: JSON documents
+    """What a message of a websocket asks, without ids and nothings."""
+    return _clean(_unnamed(frame))
+
+
+def frame_items(frame: Any) -> Any:  # Any: JSON documents
+    """What it adds to the conversation; settings add nothing."""
+    if not isinstance(frame, dict):
+        return frame
+    said = {name: frame[name] for name in _SAID if name in frame}
+    return [frame.get("type"), items(frame), _clean(said)]
+
+
+def frame_shape(frame: Any) -> Any:  # Any: JSON documents
+    """Its type, and the shape of what it adds."""
+    if not isinstance(frame, dict):
+        return frame
+    added = frame.get("item")
+    return [frame.get("type"), shape(frame), shape({"input": [added]}) if added is not None else []]
+
+
+def _unnamed(frame: Any) -> Any:  # Any: JSON documents
+    """Without the id that the client gave a message."""
+    if not isinstance(frame, dict):
+        return frame
+    return {name: part for name, part in frame.items() if name != "event_id"}
+
+
 def _parts(item: Document) -> list[str]:
     """The calls and results inside a message, as Chat Completions, Anthropic and Gemini have them."""
     found = list(_calls(item)) if "role" in item else []
@@ -153,9 +183,12 @@ def _parts(item: Document) -> list[str]:
 def _rpc_question(each: Any) -> Any:  # Any: parts of JSON documents
     if not isinstance(each, dict):
         return each
-    asked = {name: part for name, part in each.items() if name != "id"}
+    asked = {**each, "id": None if each.get("id") is None else "any"}
     if isinstance(asked.get("params"), dict):
-        asked["params"] = {name: part for name, part in asked["params"].items() if name != "_meta"}
+        # Who asks is no part of what is asked.
+        asked["params"] = {
+            name: part for name, part in asked["params"].items() if name not in {"_meta", "clientInfo"}
+        }
     return _clean(asked, frozenset())
 
 

@@ -26,9 +26,9 @@ from ..errors import CannotDoError, UsageError
 from ..limits import MAX_EXCHANGES_BYTES, MAX_LINES
 from ..models.exchanges import Answer, Body, End, Exchange, Exchanges, Frame, Host, body_of
 from .apis import told_by
-from .kept import ANSWER_HEADERS, REQUEST_HEADERS, denial, kept_headers, kept_path
+from .kept import ANSWER_HEADERS, PROTOCOL, REQUEST_HEADERS, denial, kept_headers, kept_path
 from .keys import KeyRemover
-from .providers import WEBSOCKET, Endpoint, placeholder
+from .providers import WEBSOCKET, Endpoint, merged, placeholder
 from .relay import Asked, Client, Refusal
 from .upstream import Unreadable, Upstream
 from .websocket import Rejected, Websocket
@@ -77,6 +77,7 @@ class _Note:
     frames: list[Frame] = field(default_factory=list)
     end: End = "none"
     left_after: int | None = None
+    closed: int | None = None
     drain_until: float = 0.0
     done: int = 0
 
@@ -141,14 +142,19 @@ class Capture:
         Raises:
             CannotDoError: it is more than a bundle may hold.
         """
-        hosts = {each.name: each for each in self._endpoints}.values()
         found = Exchanges(
             format="agentproof/exchanges",
             version=0,
             recorded=self._recorded.strftime("%Y-%m-%dT%H:%M:%SZ"),
             hosts=tuple(
-                Host(name=each.host, port=each.port, variable=each.variable, to=self._to.get(each.host))
-                for each in hosts
+                Host(
+                    name=each.host,
+                    port=each.port,
+                    variable=each.variable,
+                    paths=each.paths,
+                    to=self._to.get(each.host),
+                )
+                for each in merged(self._endpoints)
             ),
             exchanges=tuple(self._exchange_of(note) for note in self._notes),
         )
@@ -180,7 +186,11 @@ class Capture:
     def _reason_against(self, asked: Asked) -> str | None:
         if not asked.secure and asked.endpoint.host not in self._to:
             return f"http://{asked.endpoint.name} would carry the key in the clear; ask it over https"
-        if self._asked_for >= self._max_requests:
+        return self._over(1)
+
+    def _over(self, requests: int) -> str | None:
+        """Why so many more requests do not go out."""
+        if requests and self._asked_for + requests > self._max_requests:
             return f"more than {self._max_requests} requests; allow more with --max-requests"
         if self._is_full():
             return f"what was asked and answered is over {MAX_EXCHANGES_BYTES // 2**20} MiB"
@@ -260,7 +270,9 @@ class Capture:
         except (ConnectionError, ProtocolError):
             return
         note.status = 101
-        script = await client.websocket(self._remover.text(chosen) if chosen else None)
+        if chosen:
+            note.headers[PROTOCOL] = self._remover.text(chosen)
+        script = await client.websocket(note.headers.get(PROTOCOL))
         there, back = self._there(note, script, server), self._back(note, script, server)
         await asyncio.gather(there, back)
         for each in (script, server):
@@ -271,12 +283,12 @@ class Capture:
     async def _there(self, note: _Note, script: Websocket, server: Websocket) -> None:
         with suppress(ConnectionError):
             while (text := await script.receive()) is not None:
-                self._asked_for += (asks := _RESPONSE_CREATE.search(text) is not None)
-                if self._is_full() or (asks and self._asked_for > self._max_requests):
-                    await script.close(
-                        1008, "agentproof: more than --max-requests, or than a bundle may hold"
-                    )
+                asks = int(_RESPONSE_CREATE.search(text) is not None)
+                if (reason := self._over(asks)) is not None:
+                    self.refused(Refusal(note.asked.endpoint.name, WEBSOCKET, note.asked.path, reason))
+                    await script.close(1008, f"agentproof: {reason}")
                     break
+                self._asked_for += asks
                 self._keep_frame(note, "client", text)
                 await server.send(text)
         if note.end == "none":
@@ -294,6 +306,7 @@ class Capture:
                 await script.send(clean)
         if note.end == "none":
             note.end = "complete" if server.closed is not None else "cut"
+            note.closed = server.closed
         if server.closed is not None:
             await script.close(server.closed)
         else:
@@ -336,6 +349,7 @@ class Capture:
             binary=True if binary else None,
             end=note.end,
             left_after=note.left_after,
+            closed=note.closed,
         )
         headers = kept_headers(asked.headers, REQUEST_HEADERS)
         return Exchange(

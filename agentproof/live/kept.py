@@ -27,6 +27,8 @@ ANSWER_HEADERS: Final = frozenset(
     }
 )
 """Also what the client is given: what is not kept could not be given again."""
+PROTOCOL: Final = "sec-websocket-protocol"
+"""Of an answer: the one that the host chose."""
 
 _KEY_IN_QUERY: Final = re.compile(
     r"(?<=[?&])((?:api[-_]?|access[-_]?|subscription[-_]?)?(?:key|token)|sig|signature|code)=[^&#]*",

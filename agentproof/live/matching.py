@@ -100,14 +100,14 @@ class Request:
         begin = (self.host, self.method)
         found: dict[Level, tuple[object, ...]] = {
             "exact": (*begin, self.path, content),
-            "same": (*begin, _numbered(self.path), _numbered(content)),
+            "same": (*begin, numbered(self.path), numbered(content)),
         }
         if self.document is None:
             return found
-        found["question"] = (*begin, _numbered(self._place), _numbered(_text(self.question)))
+        found["question"] = (*begin, numbered(self._place), numbered(_text(self.question)))
         if conversation_of(self.document) is not None and self._asks_model:
             family = _MODEL_IN_PATH.sub(r"/\1/*", self._place)
-            found["items"] = (*begin, family, _numbered(_text(items(self.document))))
+            found["items"] = (*begin, family, numbered(_text(items(self.document))))
             found["shape"] = (*begin, family, _text(shape(self.document)))
         return found
 
@@ -115,7 +115,7 @@ class Request:
     def _formless(self) -> dict[Level, str]:
         document = self.document
         content = self._content(without_stream(document) if isinstance(document, dict) else document)
-        return {"exact": content, "same": _numbered(content)}
+        return {"exact": content, "same": numbered(content)}
 
     def _content(self, document: Any) -> str:  # Any: a JSON document
         if document is not None:
@@ -241,10 +241,17 @@ class Matcher:
 
 def _changes(recorded: Request, asked: Request, *, synthesised: bool) -> tuple[Change, ...]:
     one, other = recorded.document, asked.document
-    if one is None or other is None:
-        one, other = _bare(recorded.body), _bare(asked.body)
-    elif synthesised:
-        one, other = without_stream(one), without_stream(other)
+    if synthesised and one is not None and other is not None:
+        return _differences(without_stream(one), without_stream(other))
+    return changes_between(recorded.body, asked.body)
+
+
+def changes_between(recorded: Body | None, asked: Body | None) -> tuple[Change, ...]:
+    """Where one body is not the other; at most 20 places."""
+    return _differences(_bare(recorded), _bare(asked))
+
+
+def _differences(one: Any, other: Any) -> tuple[Change, ...]:  # Any: JSON documents
     try:
         return tuple(islice(diff(one, other), _MAX_CHANGES))
     except FormatError:  # too much differs to be told
@@ -255,8 +262,8 @@ def _bare(body: Body | None) -> Any:  # Any: a JSON document
     return None if body is None else body.document if body.document is not None else body.text or body.sha256
 
 
-def _numbered(text: str) -> str:
-    """With each UUID as the number of its first place."""
+def numbered(text: str) -> str:
+    """A text with each UUID as the number of its first place."""
     seen: dict[str, int] = {}
     return _UUID.sub(lambda match: f"<id {seen.setdefault(match.group().lower(), len(seen) + 1)}>", text)
 

@@ -8,7 +8,8 @@
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
@@ -121,6 +122,18 @@ def parse(text: str) -> Endpoint:
     provider = _provider(host)
     variable = found["variable"] or (provider.variable if provider else None)
     return Endpoint(host, port, variable, (path,) if path else ())
+
+
+def merged(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+    """One endpoint for each host and port, with the paths of all that name it."""
+    found: dict[tuple[str, int], Endpoint] = {}
+    for each in endpoints:
+        known = found.setdefault((each.host, each.port), each)
+        if known is not each:
+            paths = tuple(dict.fromkeys((*known.paths, *each.paths)))
+            variable = known.variable or each.variable
+            found[each.host, each.port] = replace(known, variable=variable, paths=paths)
+    return tuple(found.values())
 
 
 def complete(host: str | None, variable: str | None) -> tuple[str, str | None]:

@@ -17,7 +17,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import h11
@@ -26,7 +26,7 @@ from wsproto.utilities import RemoteProtocolError
 from ..errors import RecorderError
 from ..limits import MAX_EXCHANGES_BYTES
 from .authority import Authority
-from .providers import WEBSOCKET, Endpoint
+from .providers import WEBSOCKET, Endpoint, merged
 from .websocket import Websocket
 
 _HEAD: Final = 2**18
@@ -147,7 +147,7 @@ class Relay:
     """Serves the sockets of one run, from `serve` to `close`."""
 
     def __init__(self, endpoints: Iterable[Endpoint], authority: Authority, answering: Answering) -> None:
-        self._endpoints = _by_place(endpoints)
+        self._endpoints = {(each.host, each.port): each for each in merged(endpoints)}
         self._authority = authority
         self._answering = answering
         self._thread: threading.Thread | None = None
@@ -262,20 +262,6 @@ class Relay:
                 await self._answering.answer(asked, client)
             if not stream.again():
                 return
-
-
-def _by_place(endpoints: Iterable[Endpoint]) -> dict[tuple[str, int], Endpoint]:
-    """One endpoint for each host and port, with the paths of all that named it."""
-    found: dict[tuple[str, int], Endpoint] = {}
-    for each in endpoints:
-        place = (each.host, each.port)
-        known = found.get(place)
-        found[place] = (
-            each
-            if known is None
-            else replace(known, variable=known.variable or each.variable, paths=(*known.paths, *each.paths))
-        )
-    return found
 
 
 def _reason_against(asked: Asked) -> str | None:

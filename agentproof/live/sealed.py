@@ -3,21 +3,24 @@
 1. `matching` says which exchange answers a request; each answers once.
 2. An answer is given at once. Errors, cuts and silence come as they came: a client that waited in vain waits
    until it leaves.
-3. Answers that were under way together end in the order in which they ended then, as far as their requests
+3. Websockets are `conversing`'s.
+4. Answers that were under way together end in the order in which they ended then, as far as their requests
    come.
-4. What matches nothing is refused: 409, which no client is to try again.
+5. What matches nothing is refused: 409, which no client is to try again.
 """
 
 import asyncio
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from ..models.diff import Change
 from ..models.exchanges import Answer, Exchanges, body_of, changed_body
-from .kept import kept_path
-from .matching import Level, Matcher, Request
+from .conversing import Conversations
+from .kept import PROTOCOL, kept_path
+from .matching import Level, Match, Matcher, Request
 from .providers import WEBSOCKET
 from .relay import Asked, Client, Refusal
 
@@ -30,7 +33,7 @@ _REFUSED: Final = 409
 
 @dataclass(frozen=True)
 class Row:
-    """One request of the script, and what it was answered with."""
+    """One request of the script, or one message on a websocket, and what it was answered with."""
 
     host: str
     method: str
@@ -71,6 +74,7 @@ class Sealed:
         self._mask = mask
         self._exchanges = exchanges.exchanges
         self._matcher = Matcher(self._exchanges, streamed=streamed)
+        self._conversations = Conversations(self._exchanges, mask)
         self._rows: list[Row] = []
         self._refused: list[Refusal] = []
         self._asked = [asyncio.Event() for _ in self._exchanges]
@@ -82,7 +86,8 @@ class Sealed:
 
     def outcome(self) -> Outcome:
         """What was asked so far, and what was not."""
-        return Outcome(tuple(self._rows), self._matcher.unused(), tuple(self._refused))
+        unused = sorted((*self._matcher.unused(), *self._conversations.unused()))
+        return Outcome(tuple(self._rows), tuple(unused), tuple(self._refused))
 
     async def answer(self, asked: Asked, client: Client) -> None:
         """Answer as the host did."""
@@ -90,11 +95,14 @@ class Sealed:
         body = body_of(asked.body, asked.header("content-type"))
         if self._mask is not None:
             path, body = self._mask(path), changed_body(body, self._mask)
-        match = self._matcher.take(Request(host, asked.method, path, body))
-        level = match.level or "refused"
-        self._rows.append(
-            Row(host, asked.method, path, match.index, level, match.synthesised, match.changes, match.reason)
-        )
+        request = Request(host, asked.method, path, body)
+        if asked.method == WEBSOCKET:
+            protocols = [each.strip() for each in asked.header(PROTOCOL).split(",") if each.strip()]
+            tell = partial(self._note, request)
+            await self._conversations.answer(request, client, protocols, tell)
+            return
+        match = self._matcher.take(request)
+        self._note(request, match)
         if match.answer is None or match.index is None:
             await client.refuse(_REFUSED, match.reason or "")
             return
@@ -106,6 +114,13 @@ class Sealed:
             self._sent[match.index].set()
             leaving.cancel()
             await asyncio.wait({leaving})
+
+    def _note(self, request: Request, match: Match) -> None:
+        level = match.level or "refused"
+        host, method, path = request.host, request.method, request.path
+        self._rows.append(
+            Row(host, method, path, match.index, level, match.synthesised, match.changes, match.reason)
+        )
 
     async def _give(self, answer: Answer, index: int, client: Client, leaving: asyncio.Future[None]) -> None:
         whole = not answer.streamed and len(answer.chunks) <= 1

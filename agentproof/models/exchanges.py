@@ -39,6 +39,8 @@ class Host(Wire):
     port: Count = 443
     variable: Text | None = None
     """The environment variable that held its key."""
+    paths: ListOf[Text] = ()
+    """What was named there, beyond the endpoints where a model answers."""
     to: Text | None = None
     """The stated address on loopback that answered in its place: it was not the provider."""
 
@@ -64,6 +66,8 @@ class Answer(Wire):
     end: End
     left_after: Count | None = None
     """The client left when it had so many chunks, or frames."""
+    closed: Count | None = None
+    """The code with which the host closed a websocket."""
 
     @property
     def text(self) -> str:

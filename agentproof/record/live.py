@@ -235,7 +235,8 @@ def sealed(exchanges: Exchanges | None, *, mask: Callable[[str], str] | None) ->
     if exchanges is None:
         return None
     endpoints = tuple(
-        Endpoint(host=each.name, port=each.port, variable=each.variable) for each in exchanges.hosts
+        Endpoint(host=each.name, port=each.port, variable=each.variable, paths=each.paths)
+        for each in exchanges.hosts
     )
     return runner.Provider(endpoints, lambda mode: Sealed(exchanges, streamed=mode == "streamed", mask=mask))
 

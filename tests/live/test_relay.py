@@ -2,10 +2,12 @@
 
 import http.client
 import json
+import random
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -242,3 +244,36 @@ def test_one_connection_carries_many_requests_in_a_row(provider: Provider) -> No
             assert connection.getresponse().read().startswith(b"{")
         connection.close()
     assert len(capture.exchanges().exchanges) == 3
+
+
+TOGETHER = [*range(6), *[6] * 6]
+"""Twelve questions, six of them the same."""
+
+
+def _together(relayed: Relayed, order: Sequence[int]) -> list[tuple[int, str]]:
+    """Each question with its answer, asked at the same time in threads that start in this order."""
+
+    def ask(number: int) -> tuple[int, str]:
+        body = _body("m", metadata={"sleep": str(number % 3 / 50)})
+        status, answer, _ = relayed.ask({**body, "input": f"question {number}"})
+        assert status == 200
+        return number, json.loads(answer)["output"][0]["content"][0]["text"] + json.loads(answer)["id"]
+
+    with ThreadPoolExecutor(len(order)) as pool:
+        return sorted(pool.map(ask, order))
+
+
+@pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_of_requests_asked_together_none_gets_the_answer_to_another_question(
+    provider: Provider, times: int
+) -> None:
+    with capturing(provider.url) as (relayed, capture):
+        answers = _together(relayed, TOGETHER)
+    assert len(set(answers)) == len(TOGETHER)
+    exchanges = _read(capture.exchanges())
+    for seed in range(times):
+        order = random.Random(seed).sample(TOGETHER, len(TOGETHER))  # noqa: S311  (an order)
+        with sealed(exchanges) as (relayed, replaying):
+            assert _together(relayed, order) == answers
+        assert {row.level for row in replaying.outcome().rows} == {"exact"}
+        assert replaying.outcome().unused == ()
