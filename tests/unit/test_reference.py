@@ -36,7 +36,8 @@ def test_the_help_of_every_command_ends_in_an_example_that_parses(path: str) -> 
     command = COMMANDS[path]
     examples = [line.strip() for line in (command.epilog or "").splitlines() if "agentproof " in line]
     assert examples
-    for example in examples:
+    for line in examples:
+        example = line[line.index("agentproof ") :]  # after what is set for it, such as OPENAI_API_KEY=...
         assert example.startswith(path)
         # A group's examples are of its commands.
         named = max((each for each in COMMANDS if f"{example} ".startswith(f"{each} ")), key=len)
