@@ -1,5 +1,6 @@
 """The reference of all commands is the code's own, and every command explains itself."""
 
+import re
 from pathlib import Path
 
 import click
@@ -34,7 +35,8 @@ def test_every_command_and_option_is_in_the_reference_and_has_help(path: str) ->
 @pytest.mark.parametrize("path", COMMANDS)
 def test_the_help_of_every_command_ends_in_an_example_that_parses(path: str) -> None:
     command = COMMANDS[path]
-    examples = [line.strip() for line in (command.epilog or "").splitlines() if "agentproof " in line]
+    lines = [line.strip() for line in (command.epilog or "").splitlines() if "agentproof " in line]
+    examples = [re.sub(r"^(?:[A-Z_]+=\S* )+", "", line) for line in lines]  # variables of the environment
     assert examples
     for line in examples:
         example = line[line.index("agentproof ") :]  # after what is set for it, such as OPENAI_API_KEY=...
