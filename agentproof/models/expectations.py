@@ -212,6 +212,22 @@ _READ: Mapping[str, Any] = {  # Any: functions of a text, each to a shape of its
 }
 
 
+def to_options(expectations: Expectations) -> list[str]:
+    """The options of a command line that say the same."""
+    found: list[str] = []
+    for name, value in expectations.to_shape().items():
+        option = f"--{name.replace('_', '-')}"
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is True:
+                found.append(option)
+            elif isinstance(each, dict):
+                times = f"={each['times']}" if "times" in each else ""
+                found += [option, f"{each['tool']}{times}"]
+            else:
+                found += [option, each]
+    return found
+
+
 def from_options(options: Iterable[tuple[str, object]]) -> Expectations:
     """What the command line gives, under the names of `NAMES`; what was not given is left out.
 

@@ -113,19 +113,8 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         CannotDoError: the environment cannot be built, or the script cannot be held in as asked for.
         RecorderError: our own recorder failed.
     """
-    _, bundle, recorded, judged = sound(checked)
-    reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
-    progress.done("target", _target_line(recorded, lock))
-    differences = tuple(environment_differences(recorded, lock))
-    progress.done("locked", _locked_line(lock, differences))
-    seen = observe(
-        lock,
-        reproduction,
-        store=wheel_store.default_store(),
-        conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
-        progress=progress,
-    )
-    check_sound(seen)
+    checked, bundle, _, judged = sound(checked)
+    seen, differences = observe_again(checked, None, conditions=conditions, progress=progress)
     return ReplayResult(
         bundle=bundle,
         judged=judged,
@@ -133,6 +122,32 @@ def replay(checked: CheckedBundle, *, conditions: Conditions, progress: Progress
         environment=differences,
         differences=tuple(_differences(bundle, seen)),
     )
+
+
+def observe_again(
+    checked: CheckedBundle, changed: Reproduction | None, *, conditions: Conditions, progress: Progress
+) -> tuple[Bundle, tuple[str, ...]]:
+    """Run a checked bundle's reproduction, or `changed` in its place, in the bundle's environment.
+
+    Returns what was seen, unsigned, and how the environment is not the recorded one.
+
+    Raises:
+        BundleError, UsageError, CannotDoError, RecorderError: as `replay`.
+    """
+    _, bundle, recorded, _ = sound(checked)
+    reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
+    progress.done("target", _target_line(recorded, lock))
+    differences = tuple(environment_differences(recorded, lock))
+    progress.done("locked", _locked_line(lock, differences))
+    seen = observe(
+        lock,
+        changed or reproduction,
+        store=wheel_store.default_store(),
+        conditions=replace(conditions, allow_sdk_changes=recorded.conduct.allowed),
+        progress=progress,
+    )
+    check_sound(seen)
+    return seen, differences
 
 
 def sound(checked: CheckedBundle) -> tuple[CheckedBundle, Bundle, Manifest, Judgement]:
