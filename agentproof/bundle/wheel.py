@@ -120,6 +120,8 @@ class Distribution:
     """The directory, such as `openai_agents-0.20.0.dist-info`."""
     newest: date
     """The day of the newest time stamp in the archive: of the commit, when a checkout's wheel was built."""
+    project_urls: tuple[str, ...]
+    """As METADATA has them: `Label, URL`."""
     record: Mapping[str, Recorded]
     """Every file that RECORD lists but itself, by its path in the wheel.
 
@@ -250,6 +252,7 @@ def _described(archive: "Archive", info: str, file_name: str, *, limit: int) -> 
         wheel_version=next(iter(_headers(known).get("wheel-version", ())), None),
         dist_info=info,
         newest=archive.newest,
+        project_urls=tuple(metadata.get("project-url", ())),
         record={},
         record_bytes=archive.read(f"{info}/RECORD", limit=limit),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +13,17 @@ import click
 from .group import OutputPath, chosen_key, examples
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..check.bundle import Reader
     from ..render.groups import Attachment, Group
+    from ..render.markdown import Issue
     from ..render.story import Story
 
 
 @examples(
     "agentproof report case-0.20.0.agentproof.zip --latest > issue.md",
+    "agentproof report case-0.20.0.agentproof.zip --with-bundle --output issue.md",
     "agentproof report case-0.20.0.agentproof.zip --format html --output report.html",
     "agentproof report 0.20.0.agentproof.zip 0.21.0.agentproof.zip --format html --output both.html",
     "agentproof report bundles/ --format summary",
@@ -58,6 +64,18 @@ if TYPE_CHECKING:
     help="What `agentproof explain --output FILE` wrote of the bundle: a section of the issue.",
 )
 @click.option(
+    "--with-bundle",
+    "embedded",
+    is_flag=True,
+    help="Put the bundle into the issue, as text that is folded away; nothing needs to be attached.",
+)
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Open the browser at a new issue of the SDK's, filled in as far as an address may be long.",
+)
+@click.option("--yes", "-y", is_flag=True, help="With --web: do not ask.")
+@click.option(
     "--output",
     type=OutputPath(),
     help="Write to this file. Default: to the standard output.",
@@ -71,6 +89,9 @@ def report(
     wheels: tuple[Path, ...],
     latest: bool,
     cause: Path | None,
+    embedded: bool,
+    web: bool,
+    yes: bool,
     output: Path | None,
     quiet: bool,
 ) -> None:
@@ -82,24 +103,41 @@ def report(
     so.
     """
     from ..errors import UsageError
-    from ..system.files import write_atomic
     from .check import own_reader
 
     reader = own_reader(trust_files=trust_files, wheels=wheels)
-    if cause is not None and form != "markdown":
-        raise UsageError("--cause is a section of an issue", hint="leave out --format")
+    for option, given in (("--cause", cause is not None), ("--with-bundle", embedded), ("--web", web)):
+        if given and form != "markdown":
+            raise UsageError(f"{option} is for an issue", hint="leave out --format")
     if form == "summary":
         if latest:
             raise UsageError("--latest is for an issue or a page", hint="`agentproof compare --with latest`")
-        text = _summary(bundles, reader)
-    else:
-        text = _described(bundles, form, reader, latest=latest, cause=cause, quiet=quiet)
-    if output is not None:
-        write_atomic(output, text.encode())
-        if not quiet:
-            click.echo(f"  wrote {output}", err=True)
-    else:
+        _write(_summary(bundles, reader), output, quiet=quiet)
+        return
+    groups = _chosen(bundles, form, reader, latest=latest, quiet=quiet)
+    if form == "html":
+        from ..render.html import render_page
+
+        _write(render_page(groups), output, quiet=quiet)
+        return
+    story, described = _described(groups[0], cause)
+    issue = described(block=_block(bundles, groups[0]) if embedded else None)
+    _write(issue.text, output, quiet=quiet)
+    if not quiet:
+        _tell(issue)
+    if web:
+        _open(story, described, wheels, issue=issue, written=output, yes=yes)
+
+
+def _write(text: str, output: Path | None, *, quiet: bool) -> None:
+    from ..system.files import write_atomic
+
+    if output is None:
         click.echo(text, nl=False)
+        return
+    write_atomic(output, text.encode())
+    if not quiet:
+        click.echo(f"  wrote {output}", err=True)
 
 
 def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
@@ -109,9 +147,10 @@ def _summary(bundles: tuple[Path, ...], reader: Reader) -> str:
     return render_summary(read_entries(bundles, reader=reader))
 
 
-def _described(
-    bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, cause: Path | None, quiet: bool
-) -> str:
+def _chosen(
+    bundles: tuple[Path, ...], form: str, reader: Reader, *, latest: bool, quiet: bool
+) -> list[Group]:
+    """What is told of: one reproduction, but on a page."""
     from ..bundle.store import find_bundles
     from ..errors import UsageError
     from ..render.groups import Attachment
@@ -136,14 +175,16 @@ def _described(
     if latest:
         newest = Attachment(_on_the_latest(first.stories[0], reader, quiet=quiet), "latest.agentproof.zip")
         groups = [replace(first, recordings=(*first.recordings, newest))]
-    if form == "html":
-        from ..render.html import render_page
+    return groups
 
-        return render_page(groups)
+
+def _described(group: Group, cause: Path | None) -> tuple[Story, Callable[..., Issue]]:
+    """What the issue is about, and what renders it, given how much of it may be said."""
+    from ..environment.own import address_and_commit
+    from ..render.getting import DISTRIBUTION, Getting
     from ..render.markdown import render_issue
     from .explain import explanation_of
 
-    (group,) = groups
     story, *others = group.stories
     lead = None
     if group.row is not None and group.row.good and others:
@@ -153,9 +194,119 @@ def _described(
         good, (story, *others) = story, others
         others = [good, *others]
         lead = visible_words(group.row.cells[1], group.row)
-    told = explanation_of(cause, story.report.bundle_id) if cause is not None else None
-    attached = group.recordings[0].file
-    return render_issue(story, attachment=attached, others=others, lead=lead, cause=told)
+    rendered = partial(
+        render_issue,
+        story,
+        attachment=_as_zip(group.recordings[0].file),
+        others=others,
+        lead=lead,
+        cause=explanation_of(cause, story.report.bundle_id) if cause is not None else None,
+        getting=Getting(*address_and_commit(DISTRIBUTION)),
+    )
+    return story, rendered
+
+
+def _as_zip(file: str) -> str:
+    """The name of what is attached: of a folder or a text that which `pack` makes of it."""
+    from ..bundle.store import ZIP_SUFFIX
+
+    return file if file.endswith(".zip") else f"{file.replace('#', '-')}{ZIP_SUFFIX}"
+
+
+def _block(bundles: tuple[Path, ...], group: Group) -> str:
+    """What would be attached, as text."""
+    from ..bundle.store import read_bundle, shelf_of
+    from ..render.embedded import folded
+    from .reading import the_bundle
+
+    place = the_bundle(next(path for path in bundles if path.name == group.recordings[0].file))
+    return folded(read_bundle(place, wheels=shelf_of(place)))
+
+
+def _tell(issue: Issue) -> None:
+    from ..models.text import visible
+    from ..render.embedded import as_sent
+
+    click.echo(f"  title         {visible(issue.title)}", err=True)
+    if issue.left_out:
+        left = ", ".join(part.value for part in issue.left_out)
+        click.echo(f"  left out      {left}, to fit {as_sent(issue.text):,} characters", err=True)
+
+
+def _open(
+    story: Story,
+    described: Callable[..., Issue],
+    wheels: tuple[Path, ...],
+    *,
+    issue: Issue,
+    written: Path | None,
+    yes: bool,
+) -> None:
+    """Ask, and open the browser at a new issue; else say where the report is to be pasted."""
+    import webbrowser
+
+    from ..errors import CannotDoError
+    from ..render.markdown import MAX_ADDRESS, address_of, outline
+
+    repository, wheel = _repository(story, wheels), story.manifest.target.wheel
+    where = f"{written}" if written is not None else "what was printed"
+    if repository is None:
+        raise CannotDoError(
+            f"no wheel {wheel} that you hold names a repository on github.com",
+            hint=f"paste {where} into an issue of the SDK's; or --wheel FILE, or record on that release here",
+        )
+    if story.manifest.provider is not None:
+        filled = outline(story)
+    else:
+        try:
+            filled = described(
+                most=MAX_ADDRESS,
+                size_of=lambda text: len(address_of(repository, replace(issue, text=text))),
+            )
+        except CannotDoError:
+            filled = outline(story)
+    address = address_of(repository, filled)
+    rest = f"; paste {where} in its place" if filled.text != issue.text else ""
+    left = f"without {', '.join(part.value for part in filled.left_out)}" if rest else "all of it"
+    click.echo(f"  repository    {repository}  (METADATA of {wheel})", err=True)
+    click.echo(f"  filled in     {left}{rest}", err=True)
+    asked = yes or _confirmed(f"Open a new issue at {repository}?")
+    if asked and webbrowser.open(address):
+        click.echo("  opened        the browser; nothing is sent before you submit it there", err=True)
+        return
+    if asked:
+        click.echo("  no browser could be opened", err=True)
+    click.echo(f"  paste {where} at {repository}/issues/new", err=True)
+
+
+def _confirmed(question: str) -> bool:
+    """Whether it is wanted; not so where nobody can be asked."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo("", err=True)
+        return False
+
+
+def _repository(story: Story, wheels: tuple[Path, ...]) -> str | None:
+    """The address on github.com in the METADATA of the target's wheel, as the reader holds it: not of the
+    one that a bundle brings along."""
+    from ..bundle.store import sha256
+    from ..bundle.wheel import read_wheel
+    from ..environment import wheel_store
+    from ..environment.own import repository_of
+
+    target = story.manifest.target
+    held = [path.read_bytes() for path in wheels]
+    data = next((each for each in held if sha256(each) == target.sha256), None)
+    data = data or wheel_store.default_store().bytes_of(target.sha256)
+    if data is None:
+        return None
+    address = repository_of(read_wheel(data, target.wheel).project_urls)
+    return address if address is not None and _ON_GITHUB.fullmatch(address) else None
+
+
+_ON_GITHUB = re.compile(r"https://github\.com/[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 
 
 def _without_failed(group: Group, *, quiet: bool) -> Group:

@@ -33,6 +33,7 @@ from ..models.events import (
     ToolStarted,
 )
 from ..models.projection import Fact, placed
+from ..models.text import ordinal
 from ..models.trace import Mode, Trace
 from ..models.wire import Sha256
 from ..sdk import sdk_of
@@ -174,7 +175,7 @@ class _Namer:
             name += f" in the {parent}"
         self._seen[name] = self._seen.get(name, 0) + 1
         if self._seen[name] > 1:
-            name = f"{_ordinal(self._seen[name])} {name}"
+            name = f"{ordinal(self._seen[name])} {name}"
         if event.run is not None:
             if self._first is not None and parent is None:
                 partner = self._run_of.get(event.run)
@@ -193,11 +194,6 @@ class _Namer:
 
 def _for(call: str) -> str:
     return f" for {call}" if call else ""
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def _lonely(what: str, mode: Mode, step: AlignedFact) -> TraceDifference:

@@ -57,3 +57,9 @@ def as_text(value: Any) -> str:  # Any: a value
     if isinstance(value, dict) and value.keys() == {"$str"}:
         return "".join(map(chr, value["$str"]))
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `13th`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

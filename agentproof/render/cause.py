@@ -116,8 +116,8 @@ def _first(each: FunctionPlace, side: Side) -> QuotedLine | None:
     return next((line for line in changed if line.ran), changed[0] if changed else None)
 
 
-def render_cause(told: Explanation) -> Iterator[str]:
-    """As a section of an issue in Markdown."""
+def render_cause(told: Explanation, *, lines: bool = True) -> Iterator[str]:
+    """As a section of an issue in Markdown, with the lines that differ or without."""
     yield ""
     yield "### Where in the SDK"
     for shared in told.shared:
@@ -147,7 +147,7 @@ def render_cause(told: Explanation) -> Iterator[str]:
         place = f"[{name}]({url})" if url is not None else name
         yield f"{number}. {place}, git blob {code(each.blob[:10])}: {prose('; '.join(each.signals))}"
     first = next((each for each in told.functions if each.lines), None)
-    if first is not None:
+    if first is not None and lines:
         yield ""
         text = "\n".join(f"{_SIGN[line.change]}{line.text}" for line in first.lines)
         yield fence(text, "diff", limit=3000)

@@ -1,6 +1,7 @@
 """The first part of an issue: what is wrong, in words; what changed; what happened, step by step."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
 
 from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
@@ -8,11 +9,12 @@ from ..models.events.phrases import describe_call
 from ..models.manifest import name_of_build
 from ..models.text import as_text, one_line, value_text
 from .ending import ending_hints
-from .markup import code, fence, prose
+from .markup import code, fence, prose, sentence
 from .reasons import TIMES, ClaimLine, Reason
 from .sides import change_lines
 from .steps import Branch, Step, TraceStory
 from .story import Story, mode_words
+from .terms import first_sentence, reason_in_words, way_lines
 
 _MAX_CLAIMS = 8
 _MAX_REASONS = 3
@@ -24,18 +26,43 @@ _MAX_WHOLE = 12_000
 """Characters of the steps that are folded away."""
 
 
-def describe_bug(story: Story, lead: str | None = None) -> Iterator[str]:
+class Part(Enum):
+    """What an issue can do without, in the order in which it is left out until the rest fits."""
+
+    ALL_STEPS = "the folded list of all steps"
+    STDERR = "what the script wrote to stderr"
+    PRINTED = "what the script prints"
+    VALUES = "the values before and after"
+    TOOLS = "the tools that ran"
+    STEPS = "the steps"
+    SDK_LINES = "lines of the SDK"
+    FILES = "the files beside the script"
+    SCRIPT = "the script"
+
+
+EVERYTHING = frozenset(Part)
+
+
+def describe_bug(
+    story: Story, lead: str | None = None, *, parts: Collection[Part] = EVERYTHING
+) -> Iterator[str]:
     """Lines of Markdown; `lead` is the first sentence, where it is not the story's own."""
     target = story.manifest.target
     yield "### Describe the bug"
     yield ""
-    yield prose(story.title)
-    yield ""
-    yield from _warnings(story)
+    first = None
     if story.verdict.status == "inconclusive":
         yield from _nothing_yet(story)
-    elif (first := lead or _lead(story)) is not None:
-        yield prose(f"{first[:1].upper()}{first[1:]}")
+    elif (first := first_sentence(story, lead)) is not None:
+        yield sentence(first, limit=600)
+        yield ""
+    yield from _warnings(story)
+    title = story.own_title
+    if title is not None or first is None:
+        yield prose(title or story.title)
+        yield ""
+    if first is not None and (way := list(way_lines(story))):
+        yield from way
         yield ""
     yield f"Recorded on {code(target.name)} {code(name_of_build(target))} with agentproof: {_verdict(story)}."
     if story.violated:
@@ -43,21 +70,24 @@ def describe_bug(story: Story, lead: str | None = None) -> Iterator[str]:
             yield "What one recording shows all the same:"
         yield ""
     recorded = [claim for claim in story.violated if not claim.beyond]
-    yield from _claims(recorded, "which the bundle lists")
+    yield from _claims(story, recorded, "which the bundle lists")
     beyond = [claim for claim in story.violated if claim.beyond]
     if beyond:
         yield ""
         yield f"{BEYOND[0].upper()}{BEYOND[1:]}:"
         yield ""
-        yield from _claims(beyond, "which a check lists")
+        yield from _claims(story, beyond, "which a check lists")
     if any("streamed" in claim.modes or "both" in claim.modes for claim in story.violated):
         yield ""
         yield "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)"
-    if not story.violated:
+    if not story.violated and Part.PRINTED in parts:
         yield from _printed(story)
-    yield from _difference(story)
-    yield from _happened(story)
-    yield from _tools(story)
+    if Part.VALUES in parts:
+        yield from _difference(story)
+    if Part.STEPS in parts:
+        yield from _happened(story, whole=Part.ALL_STEPS in parts)
+    if Part.TOOLS in parts:
+        yield from _tools(story)
 
 
 def _nothing_yet(story: Story) -> Iterator[str]:
@@ -69,19 +99,9 @@ def _nothing_yet(story: Story) -> Iterator[str]:
     yield ""
 
 
-def _lead(story: Story) -> str | None:
-    """What was expected and what happened instead; else what a rule says that did not hold."""
-    if story.lead is not None or not story.violated:
-        return story.lead
-    rule = story.violated[0].rule.removeprefix("Rule: ")
-    return (
-        f"On {story.manifest.target.name} {name_of_build(story.manifest.target)} this does not hold: {rule}"
-    )
-
-
-def _claims(claims: list[ClaimLine], where: str) -> Iterator[str]:
+def _claims(story: Story, claims: list[ClaimLine], where: str) -> Iterator[str]:
     for claim in claims[:_MAX_CLAIMS]:
-        yield from _claim(claim)
+        yield from _claim(story, claim)
     if len(claims) > _MAX_CLAIMS:
         yield f"- and {len(claims) - _MAX_CLAIMS} more, {where}"
 
@@ -119,16 +139,20 @@ def _verdict(story: Story) -> str:
             return f"inconclusive ({'; '.join(map(explain_reason, story.verdict.reasons))})"
 
 
-def _claim(claim: ClaimLine) -> Iterator[str]:
+def _claim(story: Story, claim: ClaimLine) -> Iterator[str]:
     modes = "" if claim.modes == ("both",) else f" ({mode_words(claim.modes)})"
     head = f"- **{prose(claim.id)}**{modes}"
     if len(claim.reasons) == 1:
-        yield f"{head}: {prose(claim.reasons[0].text)}"
+        yield f"{head}: {_reason(story, claim.reasons[0])}"
         return
     yield f"{head}:"
-    yield from (f"  - {prose(reason.text)}" for reason in claim.reasons[:_MAX_REASONS])
+    yield from (f"  - {_reason(story, reason)}" for reason in claim.reasons[:_MAX_REASONS])
     if len(claim.reasons) > _MAX_REASONS:
         yield f"  - and {len(claim.reasons) - _MAX_REASONS} more like it"
+
+
+def _reason(story: Story, reason: Reason) -> str:
+    return sentence(reason_in_words(story, reason, labels=True))
 
 
 def _printed(story: Story) -> Iterator[str]:
@@ -167,7 +191,7 @@ def _place(reason: Reason, pointer: str) -> str:
 # Step by step
 
 
-def _happened(story: Story) -> Iterator[str]:
+def _happened(story: Story, *, whole: bool) -> Iterator[str]:
     """The steps of the telling that decides the claims; of a long one those around what does."""
     telling = _deciding(story)
     if telling is None:
@@ -185,7 +209,7 @@ def _happened(story: Story) -> Iterator[str]:
     )
     yield ""
     yield fence("\n".join(_step_lines(shown, depths)), "text")
-    if len(shown) < len(steps):
+    if whole and len(shown) < len(steps):
         yield ""
         yield f"<details><summary>All {len(steps)} steps</summary>"
         yield ""

@@ -1,14 +1,18 @@
 """A bundle as the body of a GitHub issue, in the shape of openai-agents-python's bug template.
 
-It is shorter than the 65,536 characters that GitHub takes: each part has a cap of its own, and the
-script gets what is left.
+It is shorter than the 65,536 characters that GitHub takes. Each part has a cap of its own; where the whole is
+too long all the same, parts are left out in the order of `issue.Part`, and it says which.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from ..bundle.store import short
+from ..check.signers import says
 from ..claims.judge import explain_reason
+from ..errors import CannotDoError
 from ..models.events import Event, ModelCalled, NetworkRefused, RunEnded, ScriptEnded
 from ..models.events.phrases import describe_failure
 from ..models.explanation import Explanation
@@ -17,23 +21,35 @@ from ..models.printed import VARIES
 from ..models.text import as_text, visible
 from ..sdk import KNOWN
 from .cause import render_cause
-from .issue import describe_bug
-from .markup import code, fence, length, prose
+from .embedded import MAX_COMMENT, as_sent
+from .getting import Getting
+from .issue import EVERYTHING, Part, describe_bug
+from .markup import code, fence, length, listing, prose, sentence
 from .story import Story, mode_words
+from .terms import is_control, not_shown, proposed_title
 from .tests import command, counted, ended, excerpt, needed
 
 MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""
 
 _MAX_CLAIMS = 8
-_MAX_REASONS = 3
-_MAX_CHANGES = 6
-_MAX_TOOLS = 12
-_MAX_STEPS = 40
-_MAX_DETAILS = 8
 _MAX_TESTS = 30
 _MAX_TEST_FILE = 12_000
 """Of a longer file only the tests themselves are shown."""
+_MAX_FILES = 24_000
+"""Characters of a reproduction's files that are shown whole; of more the first ones."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """What is pasted into a new issue."""
+
+    title: str
+    """Proposed; plain text, which may hold letters that nobody should print."""
+    text: str
+    """Markdown."""
+    left_out: tuple[Part, ...]
+    """What it leaves out to fit, in the order in which that was left out."""
 
 
 def render_issue(
@@ -43,21 +59,47 @@ def render_issue(
     others: Iterable[Story] = (),
     lead: str | None = None,
     cause: Explanation | None = None,
-) -> str:
-    """The issue's body; `lead` is its first sentence, where it is not the story's own. `attachment` is the
-    name of the file to attach; `others` are recordings of the same reproduction on other releases;
-    `cause` is what `explain` found."""
-    before = "\n".join(
-        [
-            *describe_bug(story, lead),
-            *_debug(story, tuple(others)),
-            *_traceback(story),
+    getting: Getting | None = None,
+    block: str | None = None,
+    most: int | None = None,
+    size_of: Callable[[str], int] = as_sent,
+) -> Issue:
+    """The issue's title and body.
+
+    `attachment` is the name of the file to attach; `others` are recordings of the same reproduction on other
+    releases; `lead` is the first sentence, where it is not the story's own; `cause` is what `explain` found;
+    `getting` is where this agentproof comes from. `block` is the bundle itself, as text that is folded away.
+    The body is of at most `most` characters by `size_of`: by default as a comment takes them.
+
+    Raises:
+        CannotDoError: even the shortest one is too long.
+    """
+    others = tuple(others)
+    most = most or (MAX_COMMENT if block is not None else MAX_LENGTH)
+    left_out: list[Part] = []
+    for part in (None, *Part):
+        if part is not None:
+            left_out.append(part)
+        kept = EVERYTHING - {*left_out}
+        lines = [
+            *describe_bug(story, lead, parts=kept),
+            *_debug(story, others),
+            *_traceback(story, kept),
+            *_steps(story, kept),
+            *_expected(story),
+            *(render_cause(cause, lines=Part.SDK_LINES in kept) if cause is not None else ()),
+            *_not_shown(story, others, cause=cause is not None, left_out=left_out),
+            *_evidence(story, attachment, getting or Getting(), inside=block is not None),
         ]
+        text = "\n".join([*lines, *(["", block] if block is not None else ())]) + "\n"
+        size = size_of(text)
+        if size <= most:
+            return Issue(proposed_title(story, lead), text, tuple(left_out))
+    own = f", {as_sent(block):,} of them the bundle" if block is not None else ""
+    raise CannotDoError(
+        f"the report is {size:,} characters at the least{own}; {most:,} are taken",
+        hint="leave --with-bundle out and attach the zip" if block is not None else None,
     )
-    where = render_cause(cause) if cause is not None else ()
-    after = "\n".join([*_expected(story), *where, *_evidence(story, attachment)])
-    left = MAX_LENGTH - length(before) - length(after)
-    return "\n".join([before, *_steps(story, left), after]) + "\n"
 
 
 # Debug information
@@ -81,9 +123,14 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     system = " ".join(filter(None, (platform.system, platform.machine, platform.libc)))
     yield f"- Operating system: {code(system)}"
     yield f"- Model and provider: {_models(story)}"
-    newest = tuple(other for other in others if is_latest(other.manifest.target))
+    newest = tuple(each for each in (story, *others) if is_latest(each.manifest.target))
     yield f"- Does it reproduce with the latest release: {_elsewhere(story, newest)}"
-    elsewhere = tuple(other for other in others if other not in newest)
+    commits = tuple(each for each in (story, *others) if each.manifest.target.origin.kind == "checkout")
+    yield f"- Base (a commit): {_elsewhere(story, commits)}"
+    controls = tuple(other for other in others if is_control(story, other))
+    if story.violated:
+        yield f"- Known-good control: {_elsewhere(story, controls) if controls else 'none was recorded'}"
+    elsewhere = tuple(other for other in others if other not in (*newest, *commits, *controls))
     if elsewhere:
         yield f"- On other builds: {_elsewhere(story, elsewhere)}"
     yield f"- Does it happen every time: {_agreement(story)}"
@@ -122,6 +169,8 @@ def _elsewhere(story: Story, others: tuple[Story, ...]) -> str:
 
 
 def _outcome(story: Story, other: Story) -> str:
+    if other is story and story.violated and story.verdict.status != "inconclusive":
+        return "yes, this recording"
     wanted = {claim.id for claim in story.violated}
     still = [claim.id for claim in other.violated if claim.id in wanted]
     if other.verdict.status == "inconclusive":
@@ -164,7 +213,7 @@ def _varying(story: Story) -> str:
 # Traceback, steps, expected behaviour
 
 
-def _traceback(story: Story) -> Iterator[str]:
+def _traceback(story: Story, parts: Collection[Part]) -> Iterator[str]:
     yield ""
     yield "### Traceback"
     yield ""
@@ -184,7 +233,7 @@ def _traceback(story: Story) -> Iterator[str]:
     for event in raised[:6]:
         if event.error is not None:
             yield f"- run {event.run} raised {code(describe_failure(event.error))}"
-    if wrote is not None:
+    if wrote is not None and Part.STDERR in parts:
         yield ""
         yield "It wrote to stderr:"
         yield ""
@@ -215,7 +264,7 @@ def _without(story: Story) -> str:
     return "It needs no API key and no network."
 
 
-def _steps(story: Story, left: int) -> Iterator[str]:
+def _steps(story: Story, parts: Collection[Part]) -> Iterator[str]:
     reproduction = story.manifest.reproduction
     target = story.manifest.target
     yield ""
@@ -227,36 +276,69 @@ def _steps(story: Story, left: int) -> Iterator[str]:
     if reproduction.tests:
         what = code(command(reproduction.tests), limit=1000)
     yield f"Run {what} with {', '.join(map(code, installed))} installed. {_without(story)}"
-    yield ""
-    source = story.bundle.members[reproduction.entry].decode("utf-8", "replace")
-    if reproduction.tests and length(source) > _MAX_TEST_FILE:
-        own = [test for test in reproduction.tests if test.partition("::")[0] == reproduction.entry]
-        part = excerpt(source, own) if all("::" in test for test in own) else None
-        if part is not None:
-            source = part
-            yield f"Of {code(reproduction.entry)}:"
-            yield ""
-    yield _fitting(source, "python", left - 1600)
-    rest = [path for path in reproduction.files if path != reproduction.entry]
-    if rest:
-        yield ""
-        more = f" and {len(rest) - 12} more" if len(rest) > 12 else ""
-        yield f"It also reads {', '.join(map(code, rest[:12]))}{more}, which the bundle holds."
+    if reproduction.variables:
+        yield f"It is given {', '.join(map(code, reproduction.variables[:12]))} in its environment."
+    yield from _files(story, parts)
     wrote = story.tellings[0].output.get("stdout") if story.tellings else None
-    if wrote is not None and length(source) < left - 6000:
+    if wrote is not None and Part.PRINTED in parts:
         yield ""
         yield "It prints:"
         yield ""
         yield fence(as_text(wrote.text), "text", limit=2000)
 
 
-def _fitting(text: str, language: str, left: int) -> str:
-    """The text fenced, cut so that it takes at most `left` characters."""
-    text = visible(text, lines=True)
-    limit = len(text)
-    while length(block := fence(text, language, limit=limit)) > left and limit > 1000:
-        limit = limit * 3 // 4
-    return block
+def _files(story: Story, parts: Collection[Part]) -> Iterator[str]:
+    """The files of the reproduction, the one that is run first; what is not shown whole is said to be so."""
+    reproduction = story.manifest.reproduction
+    left, unshown = _MAX_FILES, []
+    for path in (reproduction.entry, *(path for path in reproduction.files if path != reproduction.entry)):
+        is_entry = path == reproduction.entry
+        text = _text_of(story, path)
+        if text is None or (Part.SCRIPT if is_entry else Part.FILES) not in parts:
+            unshown.append(path)
+            continue
+        some = _tests_of(story, text) if is_entry else None
+        shown = fence(some or text, _LANGUAGES.get(path.rpartition(".")[2], "text"), limit=_MAX_FILES)
+        if length(shown) > left and not is_entry:
+            unshown.append(path)
+            continue
+        yield ""
+        if some is not None:
+            yield f"Of {code(path)}, which the bundle has whole:"
+        else:
+            yield f"{code(path)}{_escaped(text)}:"
+        yield ""
+        yield shown
+        left -= length(shown)
+    if unshown:
+        yield ""
+        more = f" and {len(unshown) - 12} more" if len(unshown) > 12 else ""
+        yield f"Not shown here, and in the bundle: {', '.join(map(code, unshown[:12]))}{more}."
+
+
+_LANGUAGES = {"py": "python", "json": "json", "md": "markdown", "toml": "toml", "yaml": "yaml", "yml": "yaml"}
+
+
+def _text_of(story: Story, path: str) -> str | None:
+    """A file's text; None where it has none."""
+    try:
+        return story.bundle.members[path].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _tests_of(story: Story, source: str) -> str | None:
+    """Of a long file of tests those that are run; None for others."""
+    reproduction = story.manifest.reproduction
+    if not reproduction.tests or length(source) <= _MAX_TEST_FILE:
+        return None
+    own = [test for test in reproduction.tests if test.partition("::")[0] == reproduction.entry]
+    return excerpt(source, own) if all("::" in test for test in own) else None
+
+
+def _escaped(text: str) -> str:
+    """What is said of a file that cannot be copied from here as it is."""
+    return "" if visible(text, lines=True) == text else " (what cannot be printed is written as an escape)"
 
 
 def _expected(story: Story) -> Iterator[str]:
@@ -283,24 +365,79 @@ def _expected(story: Story) -> Iterator[str]:
         yield "The recording shows that this is not so; whether the SDK promises it is for you to decide."
 
 
-def _evidence(story: Story, attachment: str) -> Iterator[str]:
+def _not_shown(
+    story: Story, others: tuple[Story, ...], *, cause: bool, left_out: Collection[Part]
+) -> Iterator[str]:
+    yield ""
+    yield "### Not shown"
+    yield ""
+    yield from not_shown(story, others, cause=cause)
+    if left_out:
+        yield (
+            f"- left out for its length: {listing(part.value for part in left_out)}; the bundle has it all "
+            "(`agentproof show`, `agentproof unpack`)"
+        )
+
+
+def _evidence(story: Story, attachment: str, getting: Getting, *, inside: bool) -> Iterator[str]:
     report, target = story.report, story.manifest.target
     yield ""
     yield "### Evidence"
     yield ""
-    yield f"Attached: {code(attachment)}, a recording that can be checked offline, without running any of it."
+    where = "Below, as text" if inside else f"Attached as {code(attachment)}"
+    yield f"{where}: the recording that this report was written from. {getting.words()}"
     yield ""
     yield f"- bundle id {code(f'sha256:{report.bundle_id}')}"
     yield f"- evidence id {code(f'sha256:{story.manifest.evidence_id}')}"
     yield f"- wheel {code(target.wheel)}, {code(f'sha256:{target.sha256}')}"
     for signer in report.signers[:4]:
-        yield f"- {signer.role} and signed by {code(signer.key)}"
+        yield f"- {signer.role} and signed by {code(signer.key)}{says(signer)}"
     yield ""
-    file = shlex.quote(attachment)
-    yield fence(f"agentproof check-current-bundle {file}\nagentproof replay {file}", "console")
+    yield "To check it without network and without running any of it, and to run it again held in:"
+    yield ""
+    file = "issue.md" if inside else shlex.quote(attachment)
+    if inside:
+        yield "(`issue.md` is this text, or the block below, saved.)"
+        yield ""
+    yield fence("\n".join(getting.commands(file)), "console", limit=2000)
 
 
 def _events(story: Story) -> Iterator[Event]:
     """All events of the first telling."""
     for telling in story.tellings[:1]:
         yield from (step.event for step in telling.steps)
+
+
+# In an address
+
+MAX_ADDRESS = 8000
+"""Characters of a URL that browsers and GitHub take."""
+
+
+def address_of(repository: str, issue: Issue) -> str:
+    """GitHub's form for a new issue in `https://github.com/OWNER/NAME`, filled in."""
+    return f"{repository}/issues/new?{urlencode({'title': visible(issue.title), 'body': issue.text})}"
+
+
+def outline(story: Story) -> Issue:
+    """An issue's title and body without a word of the trace or of the script: for an address, which others
+    than its reader keep (histories, logs), of a live recording."""
+    target, environment = story.manifest.target, story.manifest.environment
+    build = f"{target.name} {name_of_build(target)}"
+    rules = [claim.rule for claim in story.violated if not claim.is_expected][:_MAX_CLAIMS]
+    lines = [
+        "### Describe the bug",
+        "",
+        *(f"With {sentence(build)} this does not hold: {sentence(rule, limit=400)}" for rule in rules),
+        "(Paste the report here. It was not put into an address, since it holds what a live model was asked "
+        "and answered, or since it is too long.)",
+        "",
+        "### Debug information",
+        "",
+        f"- Agents SDK version: {code(f'v{name_of_build(target)}')}",
+        f"- Python version: {code(f'Python {environment.python.version}')}",
+        f"- bundle id {code(f'sha256:{story.report.bundle_id}')}",
+        "",
+    ]
+    title = f"{build}: {', '.join(claim.id for claim in story.violated if not claim.is_expected)}"
+    return Issue(title.removesuffix(": "), "\n".join(lines), tuple(Part))

@@ -7,6 +7,7 @@
 """
 
 import re
+from collections.abc import Iterable
 
 from ..models.text import clip, visible
 
@@ -35,9 +36,38 @@ def fence(text: str, language: str = "", *, limit: int = 8000) -> str:
 
 def prose(text: str, *, limit: int = 300) -> str:
     """A sentence as it is where it is plain words, else as a code span."""
-    if _PLAIN.fullmatch(text) and not _LINKED.search(text) and "__" not in text and len(text) <= limit:
+    if _is_plain(text) and len(text) <= limit:
         return text
     return code(text, limit=limit)
+
+
+_MAX_SPANS = 6
+
+
+def sentence(text: str, *, limit: int = 300) -> str:
+    """A sentence whose words stay as they are where they are plain, each run of others in a code span; one
+    that is mostly not plain is one code span."""
+    words = text.split(" ")
+    groups: list[tuple[bool, list[str]]] = []
+    for word in words:
+        plain = _is_plain(f"{word} ")
+        if not groups or groups[-1][0] != plain:
+            groups.append((plain, []))
+        groups[-1][1].append(word)
+    spans = sum(not plain for plain, _ in groups)
+    if len(text) > limit or spans > _MAX_SPANS:
+        return prose(text, limit=limit)
+    return " ".join(" ".join(part) if plain else code(" ".join(part), limit=limit) for plain, part in groups)
+
+
+def listing(texts: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *some, last = texts
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def _is_plain(text: str) -> bool:
+    return _PLAIN.fullmatch(text) is not None and not _LINKED.search(text) and "__" not in text
 
 
 def length(text: str) -> int:

@@ -1,5 +1,6 @@
 """Why a claim came to its status: sentences, what changed, the events that it rests on."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ class Reason:
     """What the two values of a change are."""
     refs: tuple[EventRef, ...]
     """The events that it rests on, in every mode, each once."""
+    labels: frozenset[str] = frozenset()
+    """Labels of the trace that its sentence may name."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +106,35 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) 
     refs: dict[str, dict[EventRef, None]] = {}
     about: dict[str, str | None] = {}
     sides: dict[str, tuple[str, str]] = {}
+    labels: dict[str, set[str]] = {}
     for claim in group:
         for finding in claim.because:
             text = claims.explain(claim, finding)
             about.setdefault(text, _whose(claim, finding))
             sides.setdefault(text, MODES if claim.mode == "both" else TIMES)
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
+            labels.setdefault(text, set()).update(_labels(finding))
             told = changes.setdefault(text, {})
             for change in _changes(claim, finding, tellings):
                 told.setdefault(change.pointer, change)
     for text, found in refs.items():
-        yield Reason(text, about[text], tuple(changes[text].values()), sides[text], tuple(found))
+        yield Reason(
+            text,
+            about[text],
+            tuple(changes[text].values()),
+            sides[text],
+            tuple(found),
+            frozenset(labels[text]),
+        )
+
+
+_LABEL = re.compile(r"\b[A-Z][1-9][0-9]*\b")
+
+
+def _labels(finding: Finding) -> Iterator[str]:
+    """What of a finding's own fields names an object of the trace."""
+    for field in (finding.state, finding.run, finding.subject):
+        yield from _LABEL.findall(field or "")
 
 
 def _whose(claim: ClaimResult, finding: Finding) -> str | None:

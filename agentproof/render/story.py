@@ -80,14 +80,20 @@ class Story:
     def title(self) -> str:
         """The reproduction's title, else its first test, its docstring's first line or its file's name."""
         reproduction = self.manifest.reproduction
-        if reproduction.title:
-            return reproduction.title
-        if reproduction.tests:
+        if reproduction.tests and not reproduction.title:
             more = f" and {len(reproduction.tests) - 1} more" if len(reproduction.tests) > 1 else ""
             return f"{reproduction.tests[0]}{more}"
+        return self.own_title or reproduction.entry
+
+    @property
+    def own_title(self) -> str | None:
+        """What its author calls the reproduction: its title, else its docstring's first line."""
+        reproduction = self.manifest.reproduction
+        if reproduction.title:
+            return reproduction.title
         source = self.bundle.members[reproduction.entry][:_HEAD_BYTES].decode("utf-8", "replace")
         found = _DOCSTRING.match(source)
-        return found["line"].strip() if found else reproduction.entry
+        return found["line"].strip() if found else None
 
     def telling(self, mode: Mode) -> TraceStory | None:
         return next((each for each in self.tellings if each.mode == mode), None)

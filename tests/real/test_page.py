@@ -51,7 +51,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         path.write_text(render_page(grouped(map(Attachment, stories[name], names))), encoding="utf-8")
     found["several"] = directory / "several.html"
     found["several"].write_text(render_page(several()), encoding="utf-8")
-    (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip"), encoding="utf-8")
+    (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip").text, encoding="utf-8")
     return found
 
 
@@ -245,5 +245,5 @@ def test_a_trace_of_many_events_and_of_runs_in_runs_still_makes_a_page_of_some_m
     page = render_page(grouped([Attachment(story, "x.zip")]))
     assert "steps are left out of this page for its size" in page
     assert len(page) < 12_000_000
-    assert length(render_issue(story, attachment="x.zip")) <= MAX_LENGTH
+    assert length(render_issue(story, attachment="x.zip").text) <= MAX_LENGTH
     assert list(terminal.render_story(story, tellings=story.tellings, diffs=True, everything=True))

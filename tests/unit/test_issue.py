@@ -49,7 +49,9 @@ def test_a_claim_with_several_reasons_lists_them() -> None:
         "- **approval-respected** (as written and streamed):\n  - tool pay ran for call_1; the resumed"
         in text
     )
-    assert "\n  - tool pay ran for call_2; the resumed state S2 held no approval" in text
+    assert (
+        "\n  - tool pay ran for call_2; the resumed state (the 2nd RunState, S2) held no approval" in text
+    )
     assert "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)" in text
 
 
@@ -114,4 +116,4 @@ def test_only_a_script_that_asked_for_neither_needs_no_network_and_no_key() -> N
     }
     for loopback, words in said.items():
         events = [] if loopback is None else [{**refused, "loopback": loopback}]
-        assert words in render_issue(story_of(with_events(events)), attachment="x.zip")
+        assert words in render_issue(story_of(with_events(events)), attachment="x.zip").text

@@ -299,7 +299,7 @@ def test_every_place_that_shows_a_verdict_tells_what_was_left_out() -> None:
         assert "shows 2 violations (approval-respected, state-integrity); beyond what was recorded" in text
     assert heading in "\n".join(render_report(report, quiet=True))
     assert heading in "\n".join(render_story(story, tellings=story.tellings, diffs=False, everything=False))
-    assert heading in render_issue(story, attachment="x.zip")
+    assert heading in render_issue(story, attachment="x.zip").text
     assert heading in render_page([Group("x", (Attachment(story, "x.zip"),))])
     assert heading in render_summary([Entry("x", report)])
     suite = junit.check_suite(report, expect="holds")

@@ -23,7 +23,7 @@ from agentproof.render.beside import beside, tells_the_same
 from agentproof.render.groups import Attachment, Group, grouped
 from agentproof.render.html import render_page
 from agentproof.render.markdown import MAX_LENGTH, render_issue
-from agentproof.render.markup import code, fence, length, prose
+from agentproof.render.markup import code, fence, length, prose, sentence
 from agentproof.render.sides import side_by_side
 from agentproof.render.steps import Branch
 from agentproof.render.story import Story, tell
@@ -115,7 +115,7 @@ def test_what_the_modes_differ_in_is_told_with_both_sides() -> None:
     ]
     assert '@@ R2 final output: - as written, + streamed @@\n-"Paid."\n+"Not paid."' in render_issue(
         story, attachment="x.zip"
-    )
+    ).text
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,19 @@ def test_prose_is_plain_text_or_one_code_span(text: str) -> None:
     }
 
 
+@settings(max_examples=60, deadline=None)
+@given(TEXTS | st.text(st.sampled_from("ab _-.:/@w1`*<"), max_size=40))
+def test_a_sentence_is_plain_text_and_code_spans(text: str) -> None:
+    kinds = {token.type for token in _tokens(f"begin {sentence(text)}")}
+    assert kinds <= {"paragraph_open", "inline", "text", "code_inline", "paragraph_close"}
+
+
+def test_a_sentence_keeps_its_plain_words_and_no_more() -> None:
+    assert sentence('the run raised agents.X: no "a" @b') == 'the run raised `agents.X:` no "a" `@b`'
+    assert sentence("see www.example.com and #1") == "see `www.example.com` and `#1`"
+    assert sentence("a_ b_ c d_ e f_ g h_ i j_ k l_ m n_ o") == "`a_ b_ c d_ e f_ g h_ i j_ k l_ m n_ o`"
+
+
 @pytest.mark.parametrize(
     "text", ["@octocat", "see www.example.com", "https://example.com", "a#1", ":tada:", "a:tada:b", "GH-12"]
 )
@@ -243,16 +256,17 @@ def test_what_github_would_link_is_no_plain_prose(text: str) -> None:
 
 
 def test_the_issue_has_the_shape_of_the_bug_template() -> None:
-    text = render_issue(a_story(), attachment="x.agentproof.zip")
+    text = render_issue(a_story(), attachment="x.agentproof.zip").text
     assert _headings(text) == [
         "Describe the bug",
         "Debug information",
         "Traceback",
         "Repro steps",
         "Expected behavior",
+        "Not shown",
         "Evidence",
     ]
-    assert "- **state-integrity** (as written and streamed): S2 changed while only S1 was decided" in text
+    assert "- **state-integrity** (as written and streamed): the 2nd RunState (S2) changed while only" in text
     assert '@@ S2 /context/approvals/pay/approved/0 @@\n-(absent)\n+"call_1"' in text
     assert '`pay({"amount": 100}) for call_1` (needs approval) gave `"paid 100"`' in text
     assert "- Agents SDK version: `v0.20.0`" in text
@@ -268,7 +282,7 @@ def test_what_a_model_was_told_is_listed_where_that_decides_a_claim() -> None:
         last["input"] = [item for item in last["input"] if item.get("type") != "function_call"]
     story = tell(checked(orphaned.judged().seal()))
     assert "call-output-linkage" in {claim.id for claim in story.violated}
-    text = render_issue(story, attachment="x.zip")
+    text = render_issue(story, attachment="x.zip").text
     assert '- user: “Pay 100.”\n           - output of call_1: "paid 100"\n' in text
 
 
@@ -278,7 +292,7 @@ def test_what_shows_in_the_streamed_mode_alone_is_told_from_there() -> None:
         if event["kind"] == "model.called":
             event["input"] = [item for item in event["input"] if item.get("type") != "function_call"]
     story = tell(checked(parted.judged().seal()))
-    text = render_issue(story, attachment="x.zip")
+    text = render_issue(story, attachment="x.zip").text
     assert "What happened streamed, step by step" in text
     assert "✗" in text.split("```text")[1]
     assert not tells_the_same(*story.tellings)
@@ -288,7 +302,7 @@ def test_an_issue_about_repeats_that_differ_says_so_and_where() -> None:
     shaky = draft()
     for recording in shaky.manifest["recordings"]:
         recording |= {"agreement": "differ", "differences": ["/events/7/output"]}
-    text = render_issue(tell(checked(shaky.judged().seal())), attachment="x.zip")
+    text = render_issue(tell(checked(shaky.judged().seal())), attachment="x.zip").text
     assert "inconclusive (two recordings of the same script differ)" in text
     assert "What one recording shows all the same:" in text
     assert "and the recordings differ (`as written /events/7/output`, `streamed /events/7/output`)" in text
@@ -296,24 +310,26 @@ def test_an_issue_about_repeats_that_differ_says_so_and_where() -> None:
 
 def test_the_issue_says_whether_other_releases_show_it_too() -> None:
     fixed = a_story(holds=True)
-    text = render_issue(a_story(), attachment="x.zip", others=[fixed])
-    assert "- On other builds: on `0.20.0` no (evidence" in text
-    text = render_issue(a_story(), attachment="x.zip", others=[a_story()])
-    assert "on `0.20.0` yes (approval-respected, state-integrity)" in text
+    text = render_issue(a_story(), attachment="x.zip", others=[fixed]).text
+    assert "- Known-good control: on `0.20.0` no (evidence" in text
+    assert "a known-good control" not in text
+    text = render_issue(a_story(), attachment="x.zip", others=[replace(a_story())]).text
+    assert "- On other builds: on `0.20.0` yes (approval-respected, state-integrity)" in text
+    assert "- a known-good control: no build" in text
 
 
 def test_a_hostile_bundle_changes_nothing_about_the_issue_but_its_text() -> None:
-    text = render_issue(a_hostile_story(), attachment="x.zip")
+    text = render_issue(a_hostile_story(), attachment="x.zip").text
     kinds = {token.type for token in _tokens(text)}
     assert not {"html_inline", "html_block", "link_open", "image", "table_open"} & kinds
-    assert _headings(text) == _headings(render_issue(a_story(), attachment="x.zip"))
+    assert _headings(text) == _headings(render_issue(a_story(), attachment="x.zip").text)
     assert all(letter.isprintable() or letter == "\n" for letter in text)
 
 
 def test_an_issue_with_a_long_script_stays_below_what_github_takes() -> None:
     long = draft()
     long.files["reproduction.py"] += b"# \xf0\x9f\x90\x8d\xf0\x9f\x90\x8d ``````\n" * 20_000
-    text = render_issue(tell(checked(long.judged().seal())), attachment="x.zip")
+    text = render_issue(tell(checked(long.judged().seal())), attachment="x.zip").text
     assert length(text) <= MAX_LENGTH < 65_536
     assert "more characters)" in text
 

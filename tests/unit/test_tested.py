@@ -247,7 +247,7 @@ def test_a_directory_s_bundle_is_named_after_the_directory(tmp_path: Path) -> No
 def test_an_issue_tells_how_the_tests_are_run_and_ended() -> None:
     story = tell(check_bundle(forge.draft_of_tests().seal(), reader=READER))
     assert story.title == forge.TEST_NAME
-    issue = render_issue(story, attachment="x.zip")
+    issue = render_issue(story, attachment="x.zip").text
     assert (
         "Run `python -m pytest tests/test_pay.py::test_pays` with `openai-agents==0.20.0` installed." in issue
     )
@@ -259,7 +259,7 @@ def test_an_issue_tells_how_the_tests_are_run_and_ended() -> None:
 def test_of_a_long_file_an_issue_shows_the_tests_alone() -> None:
     long = forge.draft_of_tests()
     long.files["tests/test_pay.py"] += b"\n\n" + b"def helper():\n    return 1\n" * 2000
-    issue = render_issue(tell(check_bundle(long.judged().seal(), reader=READER)), attachment="x.zip")
+    issue = render_issue(tell(check_bundle(long.judged().seal(), reader=READER)), attachment="x.zip").text
     assert "async def test_pays(amount):" in issue
     assert '@pytest.mark.parametrize("amount", [100])' in issue
     assert "def test_else" not in issue
@@ -313,7 +313,7 @@ def test_names_and_messages_of_tests_stay_text() -> None:
         evil.event("test.ended", mode=mode)["reason"] = EVIL
     stories = [tell(check_bundle(each.judged().seal(), reader=READER)) for each in (plain, evil)]
     kinds = [
-        [token.type for token in MarkdownIt("commonmark").parse(render_issue(story, attachment="x.zip"))]
+        [token.type for token in MarkdownIt("commonmark").parse(render_issue(story, attachment="x.zip").text)]
         for story in stories
     ]
     assert kinds[0] == kinds[1]
