@@ -31,10 +31,9 @@ class Getting:
         )
         name = f"It is the distribution `{DISTRIBUTION}`, version `{__version__}`"
         if self.address is None:
-            return f"{what} {name}, installed from a checkout of its repository; no package index has it."
-        if self.commit is None:
-            return f"{what} {name}, installed from a checkout of {self.address}; no package index has it."
-        return f"{what} {name}, from {self.address} at `{self.commit[:10]}`; no package index has it."
+            return f"{what} {name}, installed from a checkout of its repository, not from a package index."
+        at = f" at `{self.commit[:10]}`" if self.commit is not None else ""
+        return f"{what} {name}, installed from {self.address}{at}, not from a package index."
 
     def commands(self, file: str) -> Iterator[str]:
         """A console's lines that check the file, and replay it; `file` is quoted for a shell."""

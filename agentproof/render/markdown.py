@@ -1,7 +1,7 @@
 """A bundle as the body of a GitHub issue, in the shape of openai-agents-python's bug template.
 
 It is shorter than the 65,536 characters that GitHub takes. Each part has a cap of its own; where the whole is
-too long all the same, parts are left out in the order of `issue.Part`, and it says which.
+too long all the same, parts are left out in the order of `issue.Part`, and the report says which.
 """
 
 import shlex
@@ -76,10 +76,8 @@ def render_issue(
     """
     others = tuple(others)
     most = most or (MAX_COMMENT if block is not None else MAX_LENGTH)
-    left_out: list[Part] = []
-    for part in (None, *Part):
-        if part is not None:
-            left_out.append(part)
+
+    def body(left_out: Collection[Part]) -> str:
         kept = EVERYTHING - {*left_out}
         lines = [
             *describe_bug(story, lead, parts=kept),
@@ -91,15 +89,26 @@ def render_issue(
             *_not_shown(story, others, cause=cause is not None, left_out=left_out),
             *_evidence(story, attachment, getting or Getting(), inside=block is not None),
         ]
-        text = "\n".join([*lines, *(["", block] if block is not None else ())]) + "\n"
-        size = size_of(text)
+        return "\n".join([*lines, *(["", block] if block is not None else ())]) + "\n"
+
+    # In their order until the rest fits; then those that fit after all are put back, the last one first.
+    left_out: tuple[Part, ...] = ()
+    for count in range(len(Part) + 1):
+        left_out = tuple(Part)[:count]
+        size = size_of(text := body(left_out))
         if size <= most:
-            return Issue(proposed_title(story, lead), text, tuple(left_out))
-    own = f", {as_sent(block):,} of them the bundle" if block is not None else ""
-    raise CannotDoError(
-        f"the report is {size:,} characters at the least{own}; {most:,} are taken",
-        hint="leave --with-bundle out and attach the zip" if block is not None else None,
-    )
+            break
+    else:
+        own = f", {as_sent(block):,} of them the bundle" if block is not None else ""
+        raise CannotDoError(
+            f"the report is {size:,} characters at the least{own}; {most:,} are taken",
+            hint="leave --with-bundle out and attach the zip" if block is not None else None,
+        )
+    for part in reversed(left_out[:-1]):
+        fewer = tuple(each for each in left_out if each is not part)
+        if size_of(longer := body(fewer)) <= most:
+            left_out, text = fewer, longer
+    return Issue(proposed_title(story, lead), text, left_out)
 
 
 # Debug information

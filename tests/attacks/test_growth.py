@@ -340,7 +340,7 @@ def _read(bundle: Bundle) -> Callable[[], object]:
     def work() -> None:
         story = tell(checked)
         list(render_story(story, tellings=story.tellings, diffs=True, everything=True))
-        render_issue(story, attachment="x.zip").text
+        render_issue(story, attachment="x.zip")
         render_page([Group("x.zip", (Attachment(story, "x.zip"),))])
 
     return work
