@@ -49,9 +49,7 @@ def test_a_claim_with_several_reasons_lists_them() -> None:
         "- **approval-respected** (as written and streamed):\n  - tool pay ran for call_1; the resumed"
         in text
     )
-    assert (
-        "\n  - tool pay ran for call_2; the resumed state (the 2nd RunState, S2) held no approval" in text
-    )
+    assert "\n  - tool pay ran for call_2; the resumed state (the 2nd RunState, S2) held no approval" in text
     assert "(Streamed: the same script, its runs started by `Runner.run_streamed` instead.)" in text
 
 

@@ -113,9 +113,10 @@ def test_what_the_modes_differ_in_is_told_with_both_sides() -> None:
     assert ("final output", "Paid.", "Not paid.") in [
         (change.pointer, change.before, change.after) for change in changes
     ]
-    assert '@@ R2 final output: - as written, + streamed @@\n-"Paid."\n+"Not paid."' in render_issue(
-        story, attachment="x.zip"
-    ).text
+    assert (
+        '@@ R2 final output: - as written, + streamed @@\n-"Paid."\n+"Not paid."'
+        in render_issue(story, attachment="x.zip").text
+    )
 
 
 @pytest.mark.parametrize(
