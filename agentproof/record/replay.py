@@ -172,9 +172,15 @@ def sound(checked: CheckedBundle) -> tuple[CheckedBundle, Bundle, Manifest, Judg
 
 
 def lock_of(
-    bundle: Bundle, recorded: Manifest, *, conditions: Conditions, progress: Progress
+    bundle: Bundle,
+    recorded: Manifest,
+    *,
+    conditions: Conditions,
+    progress: Progress,
+    also: tuple[str, ...] = (),
 ) -> tuple[Reproduction, locking.Lock]:
-    """The reproduction of a sound bundle, and its environment for an interpreter here, by rule 2.
+    """The reproduction of a sound bundle, and its environment for an interpreter here, by rule 2; with what the
+    requirements `also` add to it.
 
     Raises:
         UsageError: an option makes no sense.
@@ -187,7 +193,7 @@ def lock_of(
     interpreter = _interpreter(recorded, conditions.python, reproduction.requires_python)
     with temporary.directory("replay") as scratch:
         lock = _lock_again(
-            bundle, recorded, interpreter, scratch, offline=conditions.offline, progress=progress
+            bundle, recorded, interpreter, scratch, also=also, offline=conditions.offline, progress=progress
         )
     return reproduction, lock
 
@@ -269,6 +275,7 @@ def _lock_again(
     interpreter: interpreters.Interpreter,
     scratch: Path,
     *,
+    also: tuple[str, ...],
     offline: bool,
     progress: Progress,
 ) -> locking.Lock:
@@ -281,10 +288,11 @@ def _lock_again(
         given = _write_wheel(attached, recorded, scratch / "attached")
     elif not is_release:
         given = store.get(target.sha256)
-    fits, own = _fits(recorded, interpreter), reproduction_in(bundle).wheels
+    fits, own = _fits(recorded, interpreter) and not also, reproduction_in(bundle).wheels
 
     def locked(wheel: Path | None) -> locking.Lock:
         names = {target.name, *(each.name for each in own)}
+        held = {each.name for each in recorded.environment.packages}
         pins = [
             f"{each.name}=={each.version}" for each in recorded.environment.packages if each.name not in names
         ]
@@ -296,7 +304,7 @@ def _lock_again(
             wheel=wheel,
             origin=target.origin if wheel is not None else None,
             sha256=target.sha256,
-            extra=() if fits else pins,
+            extra=() if fits else (*pins, *(each for each in also if each not in held)),
             own=own,
             interpreter=interpreter,
             lock_file=lock_file if fits else None,
