@@ -2,7 +2,7 @@
 
 1. The script is taken apart (`program`), and for each violated claim assertions are proposed (`assertions`).
 2. Each proposal is a test of its own, run by pytest in the environment of the bundle and held in as a
-   recording is: kept is what fails there by its assertion, and passes on the release that is named as repaired.
+   recording is: kept is what fails there by its assertion, and passes where it is said to be repaired.
 3. What is kept becomes one test; where the script's model only plays answers back, it is exchanged for a
    shorter one. That very text is run again on both, and is what is written.
 4. Nothing is written that does not fail where the bug is.
@@ -33,6 +33,7 @@ from ..record.recording import locked
 from ..record.replay import lock_of, sound
 from ..record.reproduction import Reproduction
 from ..record.target import Target
+from ..render.scripted import answers_of, scripted
 from . import bench as benches
 from .assertions import Candidate, Printed, Proposer
 from .bench import PYTEST, Bench, Ended
@@ -49,7 +50,7 @@ from .program import (
     take_apart,
     written,
 )
-from .scripted import exchanged, has_scripted_model, recorded_answers, recorded_model
+from .scripted import exchanged, has_scripted_model
 
 _MOST: Final = 48
 """Proposals that are tried."""
@@ -142,7 +143,7 @@ class _Maker:
             program, trace = _streamed(program), self.bundle.traces["streamed"]
         answers = Edits()
         if self.reproduction.exchanges is not None:
-            program, answers = _answered(program, trace, self.wheel)
+            program, answers = _answered(program, trace, self.recorded.target.version)
         proposer = Proposer(program, trace, self._printed(trace))
         proposals = list(self._proposals(proposer))
         if not proposals:
@@ -422,10 +423,10 @@ def _streamed(program: Program) -> Program:
     return replace(program, definitions=(*changed(program.definitions), helper), body=changed(program.body))
 
 
-def _answered(program: Program, trace: Trace, wheel: bytes) -> tuple[Program, Edits]:
+def _answered(program: Program, trace: Trace, version: str) -> tuple[Program, Edits]:
     """The script with the answers that were recorded in the place of a provider's model."""
     name = fresh("scripted_model", program)
-    source = recorded_model(recorded_answers(trace.events), wheel=wheel)
+    source = scripted([answers_of(trace)], version=version)
 
     class Answered(cst.CSTTransformer):
         def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:  # noqa: N802
@@ -454,7 +455,7 @@ def _answered(program: Program, trace: Trace, wheel: bytes) -> tuple[Program, Ed
         return _visited([each for each in statements if not is_client(each)], Answered())
 
     program = replace(program, definitions=changed(program.definitions), body=changed(program.body))
-    made = f"{name} = {source.expression}"
+    made = f"{name} = {source.models[0]}"
     return program, Edits(imports=[*source.imports, *source.definitions, made])
 
 

@@ -1,23 +1,19 @@
-"""Models that give prepared answers, as source: `agents.testing.ScriptedModel`, else one of a few lines.
+"""A script's own model, exchanged for one that gives the same answers: the SDK's, or one of a few lines.
 
 Rules:
 1. `ScriptedModel` is used where the wheel itself has it, never because of a version number.
 2. A script's own model that only plays answers back is exchanged for one of these; whatever it is called with
    stays as it is. Whether nothing else changed is for a run to say, so each way is one of several.
-3. A provider's model is exchanged for the answers that were recorded. They enter as literals.
 """
 
 import io
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import libcst as cst
 
-from ..models.events import Event, ModelAnswered, ModelCalled, ModelFailed
-from ..models.items import fields_of
 from .program import Edits, Program, code_of, fresh, nodes
 
 _PLACE: Final = "agents/testing/model.py"
@@ -47,28 +43,6 @@ _STREAM = """\
             tool_choice="auto",
             tools=[],
             parallel_tool_calls=True,
-            usage=ResponseUsage(
-                input_tokens=answer.usage.input_tokens,
-                output_tokens=answer.usage.output_tokens,
-                total_tokens=answer.usage.total_tokens,
-                input_tokens_details=InputTokensDetails.model_construct(cached_tokens=0),
-                output_tokens_details=OutputTokensDetails(reasoning_tokens=0),
-            ),
-        )
-        yield ResponseCompletedEvent(type="response.completed", sequence_number=0, response=response)
-"""
-_SHORT_STREAM = """\
-    async def stream_response(self, *args, **kwargs):
-        answer = await self.get_response(*args, **kwargs)
-        response = Response(
-            id="resp_1",
-            object="response",
-            created_at=0,
-            model="scripted",
-            output=answer.output,
-            tool_choice="auto",
-            tools=[],
-            parallel_tool_calls=True,
         )
         yield ResponseCompletedEvent(type="response.completed", sequence_number=0, response=response)
 """
@@ -76,36 +50,11 @@ _NO_STREAM = """\
     def stream_response(self, *args, **kwargs):
         raise NotImplementedError
 """
-_HELPERS: Final = {
-    "assistant_message": """\
-def assistant_message(text):
-    content = [ResponseOutputText(type="output_text", text=text, annotations=[])]
-    return ResponseOutputMessage(
-        id="msg_1", type="message", role="assistant", status="completed", content=content
-    )
-""",
-    "function_call": """\
-def function_call(name, arguments, *, call_id):
-    return ResponseFunctionToolCall(
-        id="fc_1", type="function_call", call_id=call_id, name=name, arguments=arguments
-    )
-""",
-}
 _IMPORTS: Final = (
+    "import copy",
     "from agents import Model, ModelResponse, Usage",
-    "from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage",
-    "from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText",
-    "from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails",
+    "from openai.types.responses import Response, ResponseCompletedEvent",
 )
-
-
-@dataclass(frozen=True)
-class ScriptedSource:
-    """A model with recorded answers, as source: `expression` makes one of them."""
-
-    imports: tuple[str, ...]
-    definitions: tuple[str, ...]
-    expression: str
 
 
 def has_scripted_model(wheel: bytes) -> bool:
@@ -114,87 +63,6 @@ def has_scripted_model(wheel: bytes) -> bool:
         if _PLACE not in archive.namelist():
             return False
         return b"class ScriptedModel(" in archive.read(_PLACE)
-
-
-def recorded_answers(events: Sequence[Event]) -> list[Mapping[str, Any]]:  # Any: values
-    """What the model gave for each call, in the order of the calls: `{"output": items}` or `{"error": …}`;
-    calls that were left without an answer are left out."""
-    given: dict[str, Mapping[str, Any]] = {}
-    for event in events:
-        if isinstance(event, ModelAnswered):
-            output = event.output if isinstance(event.output, list) else []
-            given[event.call] = {"output": [dict(fields_of(item)) for item in output]}
-        elif isinstance(event, ModelFailed):
-            given[event.call] = {"error": event.error}
-    called = [event.call for event in events if isinstance(event, ModelCalled)]
-    return [given[call] for call in called if call in given]
-
-
-def recorded_model(
-    answers: Sequence[Mapping[str, Any]],  # Any: values
-    *,
-    wheel: bytes,
-    name: str = "ScriptedModel",
-) -> ScriptedSource:
-    """The recorded answers as a model for the release in `wheel`.
-
-    Every value becomes a literal: a text that closes its quotes, say, is a text in there too.
-    """
-    helpers: dict[str, None] = {}
-    steps = [_step(answer, helpers) for answer in answers]
-    expression = f"{name}([{', '.join(steps)}])"
-    validating = "TypeAdapter" in expression
-    more = ["from pydantic import TypeAdapter", "from openai.types.responses import ResponseOutputItem"]
-    extra = tuple(more) if validating else ()
-    if has_scripted_model(wheel):
-        named = ", ".join(sorted((*helpers, "ScriptedModel")))
-        return ScriptedSource((f"from agents.testing import {named}", *extra), (), expression)
-    model = _class(name, keep=None, usage="Usage(requests=1)", streams=True)
-    return ScriptedSource((*_IMPORTS, *extra), (*(_HELPERS[each] for each in helpers), model), expression)
-
-
-def _step(answer: Mapping[str, Any], helpers: dict[str, None]) -> str:  # Any: values
-    if "error" in answer:
-        message = answer["error"].message
-        return f"RuntimeError({message if isinstance(message, str) else ''!r})"
-    return f"[{', '.join(_item(item, helpers) for item in answer['output'])}]"
-
-
-def _item(item: Mapping[str, Any], helpers: dict[str, None]) -> str:  # Any: values
-    """An output item: by a helper where that says all of it, else validated from its fields."""
-    match item:
-        case {"type": "function_call", "name": str(name), "arguments": str(arguments), "call_id": str(call)}:
-            helpers["function_call"] = None
-            return f"function_call({name!a}, {arguments!a}, call_id={call!a})"
-        case {"type": "message", "content": [content]} if _text(content) is not None:
-            helpers["assistant_message"] = None
-            return f"assistant_message({_text(content)!a})"
-    return f"TypeAdapter(ResponseOutputItem).validate_python({literal(plain(item))})"
-
-
-def _text(content: object) -> str | None:
-    fields = fields_of(content)
-    text = fields.get("text")
-    if fields.get("type") == "output_text" and not fields.get("annotations") and isinstance(text, str):
-        return text
-    return None
-
-
-def plain(value: object) -> object:
-    """A recorded value as plain data: objects by their fields, floats as floats."""
-    if isinstance(value, dict):
-        if "$object" in value:
-            return plain(value.get("fields"))
-        if "$float" in value:
-            return float(str(value["$float"]))
-        if "$opaque" in value:
-            return None
-        return {
-            key.removeprefix("$") if key.startswith("$$") else key: plain(each) for key, each in value.items()
-        }
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    return value
 
 
 def literal(value: object) -> str:
@@ -215,17 +83,14 @@ def literal(value: object) -> str:
     raise TypeError(type(value).__name__)
 
 
-def _class(name: str, *, keep: str | None, usage: str, streams: bool, usages: bool = False) -> str:
-    stream = (_STREAM if usages else _SHORT_STREAM) if streams else _NO_STREAM
-    return (
-        _CLASS.format(
-            name=name,
-            keep=f"        self.{keep} = []\n" if keep else "",
-            kept=f"        self.{keep}.append(copy.deepcopy(input))\n" if keep else "",
-            usage=usage,
-        )
-        + stream
+def _class(name: str, *, keep: str | None, usage: str, streams: bool) -> str:
+    made = _CLASS.format(
+        name=name,
+        keep=f"        self.{keep} = []\n" if keep else "",
+        kept=f"        self.{keep}.append(copy.deepcopy(input))\n" if keep else "",
+        usage=usage,
     )
+    return made + (_STREAM if streams else _NO_STREAM)
 
 
 def exchanged(program: Program, *, own: bool, usage: str) -> Iterator[Edits]:
@@ -264,10 +129,7 @@ def exchanged(program: Program, *, own: bool, usage: str) -> Iterator[Edits]:
         for site in sites:
             edits.replaced[site] = cst.parse_expression(f"{name}({wrap(site)})")
         if own:
-            edits.imports = ["import copy", *_IMPORTS]
-            edits.top = []
-            edits.before = {program.definitions[-1]: []}
-            edits.imports.append(_class(name, keep=keep, usage=usage, streams=streams))
+            edits.imports = [*_IMPORTS, _class(name, keep=keep, usage=usage, streams=streams)]
         else:
             edits.imports = ["from agents.testing import ScriptedModel"]
             for node in used:
@@ -315,11 +177,7 @@ def _wraps(sites: Sequence[cst.Call]) -> Iterator[Any]:  # Any: functions of a c
 
 
 __all__ = [
-    "ScriptedSource",
     "exchanged",
     "has_scripted_model",
     "literal",
-    "plain",
-    "recorded_answers",
-    "recorded_model",
 ]
