@@ -179,8 +179,8 @@ def lock_of(
     progress: Progress,
     also: tuple[str, ...] = (),
 ) -> tuple[Reproduction, locking.Lock]:
-    """The reproduction of a sound bundle, and its environment for an interpreter here, by rule 2; with what the
-    requirements `also` add to it.
+    """The reproduction of a sound bundle, and its environment for an interpreter here, by rule 2; with what
+    the requirements `also` add to it.
 
     Raises:
         UsageError: an option makes no sense.

@@ -15,7 +15,7 @@ from ..environment import venv, wheel_store
 from ..environment.locking import Lock
 from ..isolation import forkserver, levels
 from ..isolation.forkserver import ForkServer, Output
-from ..isolation.runner import MODES, Observation
+from ..isolation.runner import MODES, Observation, Script, run_recordings
 from ..models.trace import Mode
 from ..sdk import KNOWN
 from .assemble import assemble
@@ -61,6 +61,27 @@ class Trials:
             isolation=self._isolation.recorded(user="own"),
             recorder_sha256="0" * 64,
         )
+        return self._assembled(reproduction, seen)
+
+    def record_alone(self, reproduction: Reproduction, modes: Sequence[Mode] = MODES) -> Bundle:
+        """The same in a process of its own, which imports the SDK by itself, as `record` has it.
+
+        Raises:
+            As `record`.
+        """
+        seen = run_recordings(
+            self._environment,
+            reproduction,
+            sdk=KNOWN[self._lock.target.name],
+            isolation=self._isolation,
+            limits=self._conditions.limits,
+            repeats=1,
+            modes=modes,
+            variables=self._conditions.variables.values,
+        )
+        return self._assembled(reproduction, seen)
+
+    def _assembled(self, reproduction: Reproduction, seen: Observation) -> Bundle:
         return assemble(
             self._lock,
             reproduction,
@@ -71,7 +92,7 @@ class Trials:
             variables=self._conditions.variables,
         )
 
-    def run(self, script: forkserver.Source, *, seconds: float = SECONDS) -> Output:
+    def run(self, script: Script, *, seconds: float = SECONDS) -> Output:
         """Run a script without recording it.
 
         Raises:

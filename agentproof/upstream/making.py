@@ -56,7 +56,6 @@ _MOST: Final = 48
 """Proposals that are tried."""
 _MOST_OF_ONE: Final = 12
 _AT_ONCE: Final = 3
-_FILE: Final = "tests/test_final.py"
 _OURS: Final = re.compile("agentproof", re.I)
 
 
@@ -180,11 +179,8 @@ class _Maker:
         here = "".join(text_of(event.text) for event in wrote)
         if self.there is None or self.reproduction.exchanges is not None:
             return Printed(here, None)
-        mode = trace.mode
         self.progress.working("running the script on the other release")
-        again = benches.Program(self.reproduction.entry, self.reproduction.files)
-        raw = self.there.run(again, modes=(mode,) if mode == "as-written" else ("as-written", mode))[mode]
-        return Printed(here, raw.stdout.data.decode("utf-8", "replace"))
+        return Printed(here, self.there.printed(self.reproduction))
 
     def _proposals(self, proposer: Proposer) -> Iterator[Candidate]:
         count = 0
@@ -198,22 +194,21 @@ class _Maker:
         self, program: Program, answers: Edits, proposals: Sequence[Candidate]
     ) -> tuple[list[Candidate], str]:
         """Those that fail here by their assertion and pass there; and what became of the others, in words."""
-        named = {f"tests/test_{number}.py": each for number, each in enumerate(proposals)}
-        files = {
-            name: written(program, answers.joined(each.edits), name="test_it", docstring="A proposal.")
-            for name, each in named.items()
-        }
-        self.progress.working(f"trying {len(files)} assertions")
-        ended = self.here.test(files, self._beside())
-        failing = [name for name, each in named.items() if _fails(ended[name], each.errors)]
-        others = next((each.words() for name, each in ended.items() if name not in failing), "")
-        self.progress.done("tried", f"{len(files)} assertions: {len(failing)} fail here by themselves")
-        if self.there is None or not failing:
-            return [named[name] for name in failing], f"none fails here by itself ({others})"
-        passed = self.there.test({name: files[name] for name in failing}, self._beside())
-        good = [name for name in failing if passed[name].outcome == "passed"]
-        others = next((each.words() for name, each in passed.items() if name not in good), "")
-        return [named[name] for name in good], f"none passes on the other release ({others})"
+        self.progress.working(f"trying {len(proposals)} assertions")
+        kept: list[Candidate] = []
+        told: dict[str, None] = {}
+        for each in proposals:
+            text = written(program, answers.joined(each.edits), name="test_it", docstring="A proposal.")
+            ended = self.here.test(text, self._beside())
+            if not _fails(ended, each.errors):
+                told[f"one {ended.words()}"] = None
+                continue
+            passed = self.there.test(text, self._beside()) if self.there is not None else None
+            if passed is None or passed.outcome == "passed":
+                kept.append(each)
+                continue
+            told[f"one fails here, and on the other release {passed.words()}"] = None
+        return kept, "; ".join(list(told)[:3])
 
     def _beside(self) -> dict[str, bytes]:
         """The other files of the reproduction, which the test would find beside it."""
@@ -240,16 +235,10 @@ class _Maker:
             if _OURS.search(text):
                 speaks = True
                 continue
-            ended = self.here.test({_FILE: text}, self._beside())[_FILE]
+            ended = self._confirmed(text, errors)
             told = ended.words()
-            if not _fails(ended, errors):
-                continue
-            if self.there is not None:
-                passed = self.there.test({_FILE: text}, self._beside())[_FILE]
-                told = f"on the other release {passed.words()}"
-                if passed.outcome != "passed":
-                    continue
-            break
+            if _fails(ended, errors):
+                break
         else:
             if speaks and not told:
                 raise CannotDoError(
@@ -267,6 +256,18 @@ class _Maker:
             left_out=tuple(claim.id for claim in self.claims if claim.id not in chosen),
         )
 
+    def _confirmed(self, text: str, errors: frozenset[str]) -> Ended:
+        """How a test ends here, where it passes on the other release, and does so in processes of its own."""
+        ended = Ended("not run")
+        for alone in (False, True):
+            ended = self.here.test(text, self._beside(), alone=alone)
+            if not _fails(ended, errors):
+                return ended
+            passed = self.there.test(text, self._beside(), alone=alone) if self.there is not None else None
+            if passed is not None and passed.outcome != "passed":
+                return Ended(f"on the other release {passed.words()}")
+        return ended
+
     def _of_tests(self, source: bytes) -> MadeTest:
         """A reproduction that is tests already: those that fail here, in one file."""
         module = cst.parse_module(source)
@@ -279,7 +280,7 @@ class _Maker:
         for each in tests:
             others = {other for other in tests if other is not each}
             alone = module.with_changes(body=[one for one in module.body if one not in others])
-            ended = self.here.test({_FILE: alone.code}, self._beside())[_FILE]
+            ended = self.here.test(alone.code, self._beside())
             if ended.outcome == "failed":
                 kept.append(each)
         if not kept:
@@ -289,9 +290,9 @@ class _Maker:
         if _OURS.search(text):
             raise CannotDoError("the tests speak of agentproof", hint="take it out of them")
         name = self.reproduction.entry.rpartition("/")[2]
-        here = self.here.test({_FILE: text}, self._beside())[_FILE]
+        here = self.here.test(text, self._beside(), alone=True)
         if self.there is not None:
-            passed = self.there.test({_FILE: text}, self._beside())[_FILE]
+            passed = self.there.test(text, self._beside(), alone=True)
             if passed.outcome != "passed":
                 raise self._nothing(f"the tests do not pass on the other release ({passed.words()})")
         if here.outcome != "failed":
