@@ -279,13 +279,8 @@ def _in_site(site: _Site) -> Iterator[Edits]:
         parts = _entries(site.expression)
         here = site.here if isinstance(site.here, dict) else {}
         if parts is not None and parts.keys() == site.repaired.keys():
-            lines = []
-            for key, value in parts.items():
-                if here.get(key, here) != site.repaired[key]:
-                    lines.append(f"assert {_bare(value)} == {literal(site.repaired[key])}")
-                elif any(isinstance(node, cst.Await) for node in nodes(value)):
-                    lines.append(code_of(value))
-            yield Edits(instead={site.statement: lines})
+            wanted = {key: value for key, value in site.repaired.items() if here.get(key, here) != value}
+            yield Edits(instead={site.statement: _asserted(parts, wanted, "==")})
     for value in _readings(site):
         yield Edits(instead={site.statement: [f"assert {_bare(site.expression)} == {literal(value)}"]})
 
@@ -296,13 +291,7 @@ def _in_print(site: _Site, text: str, operator: str) -> Iterator[Edits]:
         parts = _entries(site.expression)
         wanted = _json(f"{{{text}}}")
         if parts is not None and isinstance(wanted, dict) and wanted.keys() <= parts.keys():
-            lines = []
-            for key, value in parts.items():
-                if key in wanted:
-                    lines.append(f"assert {_bare(value)} {operator} {literal(wanted[key])}")
-                elif any(isinstance(node, cst.Await) for node in nodes(value)):
-                    lines.append(code_of(value))
-            yield Edits(instead={site.statement: lines})
+            yield Edits(instead={site.statement: _asserted(parts, wanted, operator)})
     if site.is_json:
         wanted = _json(text)
         if wanted is not None:
@@ -316,6 +305,22 @@ def _in_print(site: _Site, text: str, operator: str) -> Iterator[Edits]:
             yield Edits(
                 instead={site.statement: [f"assert {_bare(site.expression)} {operator} {literal(value)}"]}
             )
+
+
+def _asserted(
+    parts: dict[str, cst.BaseExpression],
+    wanted: dict[str, Any],  # Any: plain data
+    operator: str,
+) -> list[str]:
+    """Assertions on some values of a dictionary; what others do before the last of these still happens."""
+    lines: list[str] = []
+    last = max((number for number, key in enumerate(parts) if key in wanted), default=-1)
+    for number, (key, value) in enumerate(parts.items()):
+        if key in wanted:
+            lines.append(f"assert {_bare(value)} {operator} {literal(wanted[key])}")
+        elif number < last and any(isinstance(node, cst.Await) for node in nodes(value)):
+            lines.append(code_of(value))
+    return lines
 
 
 def _bare(expression: cst.BaseExpression) -> str:

@@ -9,6 +9,7 @@ from ..environment.locking import Lock
 from ..models.events import TestEnded
 from ..models.expectations import NOTHING
 from ..models.header import Header
+from ..models.trace import Mode
 from ..models.values import text_of
 from ..record.conditions import Conditions
 from ..record.progress import Progress
@@ -17,6 +18,7 @@ from ..record.trials import Trials, trials
 
 PYTEST: Final = ("pytest", "pytest-asyncio")
 _FILE: Final = "tests/test_proposed.py"
+_SECONDS: Final = 30
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,12 @@ class Bench:
             tests=(_FILE,),
             expectations=NOTHING,
         )
-        record = self.trials.record_alone if alone else self.trials.record
-        trace = record(tried, ("as-written",)).traces.get("as-written")
+        mode: tuple[Mode, ...] = ("as-written",)
+        if alone:
+            seen = self.trials.record_alone(tried, mode)
+        else:
+            seen = self.trials.record(tried, mode, seconds=_SECONDS)
+        trace = seen.traces.get("as-written")
         ended = [event for event in trace.events if isinstance(event, TestEnded)] if trace is not None else []
         if not ended:
             return Ended("did not end")
@@ -69,7 +75,7 @@ class Bench:
 
     def printed(self, reproduction: Reproduction) -> str:
         """What a script prints here."""
-        return self.trials.run(reproduction).stdout.decode("utf-8", "replace")
+        return self.trials.run(reproduction, seconds=_SECONDS).stdout.decode("utf-8", "replace")
 
 
 @contextmanager
