@@ -50,14 +50,28 @@ MOST_PLACES: Final = 10
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A replay of the bundle with all that is needed to rank."""
+class Other:
+    """The same script on another release."""
 
     run: LocatedRun
+    source: Source
+
+
+@dataclass(frozen=True)
+class Replays:
+    """What was run, and all that is needed to say what follows from it."""
+
+    bundle: Bundle
+    recorded: Manifest
+    violated: Sequence[ClaimResult]
+    run: LocatedRun
+    selected: Sequence[objects.Selected]
     again: LocatedRun | None
+    """Followed line by line; None where no object was selected or the evidence was another."""
     source: Source
     healthy: Mapping[Mode, list[frozenset[Line]]]
-    notes: tuple[str, ...]
+    notes: Sequence[str]
+    other: Other | None
 
 
 def explain(
@@ -71,6 +85,17 @@ def explain(
         CannotDoError: the replay shows other evidence, or an environment cannot be had.
         RecorderError: our own recorder failed.
     """
+    return told(replays(checked, other, conditions=conditions, progress=progress))
+
+
+def replays(
+    checked: CheckedBundle, other: Target | None, *, conditions: Conditions, progress: Progress
+) -> Replays:
+    """Run what `told` needs.
+
+    Raises:
+        BundleError, UsageError, CannotDoError, RecorderError: as `explain`.
+    """
     checked, bundle, recorded, judgement = sound(checked)
     violated = [claim for claim in judgement.claims if claim.status == "violated"]
     if not violated and other is None:
@@ -83,15 +108,13 @@ def explain(
     progress.done("target", f"{lock.target.name} {lock.target.version}, wheel {short(lock.target.sha256)}")
     # First, since what is wrong with --with shows when it is locked.
     there = _run_other(reproduction, other, recorded, conditions, progress) if other is not None else None
+    about = [each for each in violated if each.kind in objects.ABOUT_OBJECTS]
     with prepared(lock, conditions, progress) as environment:
         progress.working("replaying with the probe")
-        asked = objects.pointers([each for each in violated if each.kind in objects.ABOUT_OBJECTS])
-        run = environment.run(reproduction, {"pointers": asked})
+        run = environment.run(reproduction, {"pointers": objects.pointers(about)})
         refuse_other_evidence(bundle, run.bundle)
         progress.done("replayed", "the same evidence, with the probe beside it")
-        selected, notes = objects.select(
-            [each for each in violated if each.kind in objects.ABOUT_OBJECTS], run.modes, checked.traces
-        )
+        selected, notes = objects.select(about, run.modes, checked.traces)
         again = None
         if selected:
             progress.working("following the shared objects")
@@ -102,14 +125,29 @@ def explain(
                     "followed line by line the script shows other evidence: shared objects are not told"
                 )
         progress.working("running the healthy scenarios")
-        healthy = neighbours.scenarios(environment)
-        source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
-    seen = _Seen(run, again, source, healthy, tuple(notes))
-    modes = _modes(violated, run.modes)
-    ran = _ran(seen, modes, violated)
+        return Replays(
+            bundle=bundle,
+            recorded=recorded,
+            violated=violated,
+            run=run,
+            selected=selected,
+            again=again,
+            source=read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package),
+            healthy=neighbours.scenarios(environment),
+            notes=notes,
+            other=there,
+        )
+
+
+def told(seen: Replays, *, causes: int = MOST_CAUSES, places: int = MOST_PLACES) -> Explanation:
+    """What follows from replays; pure. At most `causes` or `places` functions are named."""
+    modes = _modes(seen.violated, seen.run.modes)
+    ran = _ran(seen, modes)
+    notes = list(seen.notes)
     shared: list[SharedObject] = []
-    for each in selected if again is not None else ():
-        said = objects.told(each, run.modes[each.mode], again.modes[each.mode], source) if again else ""
+    for each in seen.selected if seen.again is not None else ():
+        again = seen.again.modes[each.mode] if seen.again is not None else None
+        said = objects.told(each, seen.run.modes[each.mode], again, seen.source) if again is not None else ""
         if isinstance(said, str):
             notes.append(said)
         elif not any(said.held[:1] == one.held[:1] and said.type == one.type for one in shared):
@@ -117,20 +155,20 @@ def explain(
     base = Explanation(
         format="agentproof/explanation",
         version=0,
-        bundle_id=bundle_id(bundle),
-        evidence_id=recorded.evidence_id,
-        wheels=(_wheel("bundle", source),),
+        bundle_id=bundle_id(seen.bundle),
+        evidence_id=seen.recorded.evidence_id,
+        wheels=(_wheel("bundle", seen.source),),
         modes=tuple(modes),
         kind="one_release",
         executed=len(ran),
-        neighbours=max((len(healthy.get(mode, ())) for mode in modes), default=0),
+        neighbours=max((len(seen.healthy.get(mode, ())) for mode in modes), default=0),
         shared=tuple(shared),
-        events=tuple(_events(run, source)),
-        notes=(*notes, *_notes(run, modes, source)),
+        events=tuple(_events(seen.run, seen.source)),
+        notes=(*notes, *_notes(seen.run, modes, seen.source)),
     )
-    if there is None:
-        return _one_release(base, seen, ran, violated)
-    return _two_releases(base, seen, ran, modes, violated, there=there)
+    if seen.other is None:
+        return _one_release(base, seen, ran, most=places)
+    return _two_releases(base, seen, ran, modes, seen.other, most=causes)
 
 
 def refuse_other_evidence(bundle: Bundle, seen: Bundle) -> None:
@@ -171,15 +209,15 @@ def _witnesses(violated: Sequence[ClaimResult], modes: Sequence[Mode]) -> dict[i
     return found
 
 
-def _ran(seen: _Seen, modes: Sequence[Mode], violated: Sequence[ClaimResult]) -> list[Ran]:
-    words = [claim.kind for claim in violated]
-    for claim in violated:
+def _ran(seen: Replays, modes: Sequence[Mode]) -> list[Ran]:
+    words = [claim.kind for claim in seen.violated]
+    for claim in seen.violated:
         words += [explain_finding(claim, finding) for finding in claim.because[:3]]
     return functions_that_ran(
         seen.source,
         [seen.run.modes[mode] for mode in modes],
         _healthy(seen.healthy, modes),
-        witnesses=_witnesses(violated, modes),
+        witnesses=_witnesses(seen.violated, modes),
         words=" ".join(words),
     )
 
@@ -188,13 +226,11 @@ def _healthy(healthy: Mapping[Mode, list[frozenset[Line]]], modes: Sequence[Mode
     return [lines for mode in modes for lines in healthy.get(mode, ())]
 
 
-def _one_release(
-    base: Explanation, seen: _Seen, ran: Sequence[Ran], violated: Sequence[ClaimResult]
-) -> Explanation:
-    rules = [claim.kind for claim in violated]
+def _one_release(base: Explanation, seen: Replays, ran: Sequence[Ran], *, most: int) -> Explanation:
+    rules = [claim.kind for claim in seen.violated]
     found = [
         _place(each, seen.source, _why(base, each, rules))
-        for each in _shared_first(base, fused(ran, rules))[:MOST_PLACES]
+        for each in _shared_first(base, fused(ran, rules))[:most]
     ]
     return base.model_copy(update={"functions": tuple(found)})
 
@@ -219,15 +255,10 @@ def _why(base: Explanation, each: Ran, rules: Sequence[str]) -> tuple[str, ...]:
 
 
 def _two_releases(
-    base: Explanation,
-    seen: _Seen,
-    ran: Sequence[Ran],
-    modes: Sequence[Mode],
-    violated: Sequence[ClaimResult],
-    *,
-    there: tuple[LocatedRun, Source, list[str]],
+    base: Explanation, seen: Replays, ran: Sequence[Ran], modes: Sequence[Mode], other: Other, *, most: int
 ) -> Explanation:
-    theirs, source, notes = there
+    theirs, source = other.run, other.source
+    notes = list(_notes(theirs, list(theirs.modes), source))
     ran_old = frozenset().union(*(seen.run.modes[mode].lines for mode in modes))
     ran_new = frozenset().union(*(theirs.modes[mode].lines for mode in modes if mode in theirs.modes))
     changed = changed_functions(seen.source, source, ran_old, ran_new)
@@ -235,7 +266,7 @@ def _two_releases(
     rare = rarest_difference({key: each.old for key, each in found.items()}, _healthy(seen.healthy, modes))
     order = _shared_first(base, by_rarity([each for each in ran if each.function.key in found], rare))
     functions = []
-    for each in order[:MOST_CAUSES]:
+    for each in order[:most]:
         one = found[each.function.key]
         lines = [
             QuotedLine(
@@ -262,8 +293,8 @@ def _two_releases(
             )
         )
     still = {claim.id for claim in theirs.bundle.document.judgement.claims if claim.status == "violated"}
-    gone = [claim.id for claim in violated if claim.id not in still]
-    if violated and not gone:
+    gone = [claim.id for claim in seen.violated if claim.id not in still]
+    if seen.violated and not gone:
         notes.append(
             f"what is violated here is violated on {source.target.version} too: the lines that differ "
             "are not its cause"
@@ -285,7 +316,7 @@ _SIDES: Final[Mapping[str, Side]] = {"removed": "bundle", "same": "bundle", "add
 
 def _run_other(
     reproduction: Reproduction, other: Target, recorded: Manifest, conditions: Conditions, progress: Progress
-) -> tuple[LocatedRun, Source, list[str]]:
+) -> Other:
     """The same script on another target, with the probe.
 
     Raises:
@@ -303,7 +334,7 @@ def _run_other(
             run = environment.run(reproduction, {})
             source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
     progress.done("ran", f"on {lock.target.version} with the probe")
-    return run, source, list(_notes(run, list(run.modes), source))
+    return Other(run, source)
 
 
 def _place(each: Ran, source: Source, why: tuple[str, ...]) -> FunctionPlace:
