@@ -19,6 +19,7 @@ from ..bundle.store import Bundle, bundle_id, short
 from ..check.bundle import CheckedBundle
 from ..claims import explain as explain_finding
 from ..claims.rules import script_completed
+from ..environment.locking import Lock
 from ..errors import CannotDoError, UsageError
 from ..models.explanation import (
     EventPlace,
@@ -75,9 +76,14 @@ class Replays:
 
 
 def explain(
-    checked: CheckedBundle, other: Target | None, *, conditions: Conditions, progress: Progress
+    checked: CheckedBundle,
+    other: Target | CheckedBundle | None,
+    *,
+    conditions: Conditions,
+    progress: Progress,
 ) -> Explanation:
-    """Replay a checked bundle with the probe, also on another target where one is given.
+    """Replay a checked bundle with the probe, also on another target, or another recording of the same
+    reproduction, where one is given.
 
     Raises:
         BundleError: the bundle is not sound.
@@ -89,7 +95,11 @@ def explain(
 
 
 def replays(
-    checked: CheckedBundle, other: Target | None, *, conditions: Conditions, progress: Progress
+    checked: CheckedBundle,
+    other: Target | CheckedBundle | None,
+    *,
+    conditions: Conditions,
+    progress: Progress,
 ) -> Replays:
     """Run what `told` needs.
 
@@ -315,24 +325,44 @@ _SIDES: Final[Mapping[str, Side]] = {"removed": "bundle", "same": "bundle", "add
 
 
 def _run_other(
-    reproduction: Reproduction, other: Target, recorded: Manifest, conditions: Conditions, progress: Progress
+    reproduction: Reproduction,
+    other: Target | CheckedBundle,
+    recorded: Manifest,
+    conditions: Conditions,
+    progress: Progress,
 ) -> Other:
-    """The same script on another target, with the probe.
+    """The same script on another target, or another recording of it, with the probe.
 
     Raises:
+        BundleError: the recording is not sound.
         UsageError: there is no such target, or it is the bundle's own.
-        CannotDoError: the environment cannot be had.
+        CannotDoError: the environment cannot be had, or the recording's replay shows other evidence.
     """
-    minor = ".".join(recorded.environment.python.version.split(".")[:2])
-    theirs = replace(conditions, python=conditions.python or minor)
-    with built(other, theirs, progress) as target:
-        lock = locked(reproduction, target, theirs, progress)
+
+    def check_distinct(lock: Lock, name: str) -> None:
         if lock.target.sha256 == recorded.target.sha256:
-            raise UsageError(f"--with {other.label} is the bundle's own wheel", hint="name another release")
-        with prepared(lock, theirs, progress) as environment:
-            progress.working("running it there with the probe")
-            run = environment.run(reproduction, {})
-            source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
+            raise UsageError(f"--with {name} is the bundle's own wheel", hint="name another release")
+
+    if not isinstance(other, Target):
+        _, bundle, theirs, _ = sound(other)
+        _, lock = lock_of(bundle, theirs, conditions=conditions, progress=progress)
+        check_distinct(lock, lock.target.version)
+        found = _run_there(reproduction, lock, conditions, progress)
+        refuse_other_evidence(bundle, found.run.bundle)
+        return found
+    minor = ".".join(recorded.environment.python.version.split(".")[:2])
+    conditions = replace(conditions, python=conditions.python or minor)
+    with built(other, conditions, progress) as target:
+        lock = locked(reproduction, target, conditions, progress)
+        check_distinct(lock, other.label)
+        return _run_there(reproduction, lock, conditions, progress)
+
+
+def _run_there(reproduction: Reproduction, lock: Lock, conditions: Conditions, progress: Progress) -> Other:
+    with prepared(lock, conditions, progress) as environment:
+        progress.working("running it there with the probe")
+        run = environment.run(reproduction, {})
+        source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
     progress.done("ran", f"on {lock.target.version} with the probe")
     return Other(run, source)
 

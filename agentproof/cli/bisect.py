@@ -1,13 +1,20 @@
 """`agentproof bisect`: find the first release or commit that is bad, or fixed."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from .compare import conditions_of, recording_options, signer_of
 from .expecting import expectation_options, variable_options
+from .explain import echo_explained, explain_pairs, explain_too
 from .group import ForScript, OutputPath, examples
+
+if TYPE_CHECKING:
+    from ..bundle.store import Bundle
+    from ..check.bundle import CheckedBundle
 
 
 @examples(
@@ -49,6 +56,7 @@ from .group import ForScript, OutputPath, examples
     help="Also write all recordings as one comparison bundle, to this .zip or directory.",
 )
 @click.option("--replace", is_flag=True, help="Replace what is at --output.")
+@explain_too
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
 def bisect(
@@ -64,6 +72,7 @@ def bisect(
     key: Path | None,
     output: Path | None,
     replace: bool,
+    cause: Path | None,
     as_json: bool,
     quiet: bool,
     **shared: Any,  # Any: what `conditions_of` takes
@@ -108,10 +117,27 @@ def bisect(
             )
     if output is not None:
         comparing.write(comparing.packed([found.series], signer), output, replace=replace)
+    explained = []
+    if cause is not None:
+        ends = dict.fromkeys(filter(None, map(found.ends, found.changes)))
+        pairs = [(_checked(shown), _checked(other)) for shown, other in ends]
+        explained = explain_pairs(pairs, cause, conditions=conditions, quiet=quiet)
     if as_json:
-        click.echo(console_comparison.bisected_json(found, written=output))
+        places = [place for _, place in explained]
+        click.echo(console_comparison.bisected_json(found, written=output, explained=places))
         return
     for line in console_comparison.render_bisected(found):
         click.echo(line)
     if output is not None:
         click.echo(f"  {'wrote':<12}{output}")
+    if cause is None and any(not change.skipped for change in found.changes):
+        click.echo(
+            f"  {'next':<12}--explain FILE says which lines changed there and ran; recordings are kept"
+        )
+    echo_explained(explained)
+
+
+def _checked(bundle: Bundle) -> CheckedBundle:
+    from ..check.bundle import Reader, check_bundle
+
+    return check_bundle(bundle, reader=Reader())

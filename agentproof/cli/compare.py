@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .expecting import expectation_options, expectations_of, variable_options, variables_of
+from .explain import echo_explained, explain_pairs, explain_too
 from .group import OutputPath, chosen_key, examples, offline_option, require_isolation_option, timeout_option
 
 if TYPE_CHECKING:
-    from ..compare.comparison import Expected
+    from collections.abc import Iterator, Sequence
+
+    from ..check.bundle import CheckedBundle
+    from ..compare.comparison import Expected, SignedComparison
     from ..record.conditions import Conditions
     from ..trust.signing import PrivateKey
 
@@ -136,6 +140,7 @@ def signer_of(key: Path | None) -> PrivateKey:
     type=OutputPath(),
     help="Write what became of each reproduction as JUnit XML to this file too.",
 )
+@explain_too
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a bundle.")
 @click.option("--verbose", "-v", is_flag=True, help="Tell all that changed, also where all still holds.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell the steps.")
@@ -154,6 +159,7 @@ def compare(
     output: Path | None,
     replace: bool,
     junit: Path | None,
+    cause: Path | None,
     as_json: bool,
     verbose: bool,
     quiet: bool,
@@ -175,11 +181,12 @@ def compare(
     chosen = [parse_target(text, dirty=dirty) for text in targets]
     subjects = find_all(paths)
     comparing.check_place(output or Path("comparison.agentproof.zip"), replace=replace or output is None)
+    conditions = conditions_of(python=python, **shared)
     with console.TerminalProgress(quiet=quiet) as progress:
         compared = comparing.compare(
             subjects,
             chosen,
-            conditions=conditions_of(python=python, **shared),
+            conditions=conditions,
             baseline=parse_target(sdk, option="--sdk") if sdk is not None else None,
             key=signer_of(key),
             progress=progress,
@@ -203,4 +210,28 @@ def compare(
         from ..render import junit as _junit
 
         _junit.write(junit, map(_junit.row_suite, rows))
+    if cause is not None:
+        found = explain_pairs(list(_pairs(compared)), cause, conditions=conditions, quiet=quiet)
+        if as_json:
+            for told, _ in found:
+                click.echo(told.to_bytes(), nl=False)
+        else:
+            echo_explained(found)
     ctx.exit(comparing.exit_code(rows, expect=expect))
+
+
+def _pairs(
+    compared: Sequence[SignedComparison],
+) -> Iterator[tuple[CheckedBundle, CheckedBundle | None]]:
+    """For each reproduction the first recording that shows it, beside the first that does not."""
+    from ..check.bundle import Reader
+    from ..check.comparison import check_comparison
+
+    for part in compared:
+        recordings = check_comparison(part.bundle, reader=Reader()).recordings
+        for row in part.rows:
+            told = [(cell.recorded.verdict, cell.recorded.bundle_id) for cell in row.cells if cell.recorded]
+            shown = next((name for verdict, name in told if verdict == "violated"), None)
+            good = next((name for verdict, name in told if verdict == "holds"), None)
+            if shown is not None:
+                yield recordings[shown], recordings[good] if good is not None else None

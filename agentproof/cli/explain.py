@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import examples, offline_option, require_isolation_option, timeout_option
+from .group import OutputPath, examples, offline_option, require_isolation_option, timeout_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..check.bundle import CheckedBundle
     from ..models.explanation import ExplainedWheel, Explanation
+    from ..record.conditions import Conditions
 
 
 @examples(
@@ -122,6 +126,56 @@ def explain(
         return
     for line in render_explanation(told):
         click.echo(line)
+
+
+explain_too = click.option(
+    "--explain",
+    "cause",
+    type=OutputPath(),
+    metavar="FILE",
+    help="Also replay what differs in its verdict with a probe, say which lines of the SDK differ and ran, "
+    "and write that to this JSON file, for `report --cause`.",
+)
+"""For commands that record on several targets."""
+
+
+def explain_pairs(
+    pairs: Sequence[tuple[CheckedBundle, CheckedBundle | None]],
+    output: Path,
+    *,
+    conditions: Conditions,
+    quiet: bool,
+) -> list[tuple[Explanation, Path]]:
+    """What `explain` says of each recording beside another one of the same reproduction, and where it was
+    written: several are numbered.
+
+    Raises:
+        BundleError, UsageError, CannotDoError, RecorderError: as `cause.explain.explain`.
+    """
+    from ..cause.explain import explain as find
+    from ..render import console
+    from ..system.files import write_atomic
+
+    found = []
+    for number, (shown, other) in enumerate(pairs, start=1):
+        with console.TerminalProgress(quiet=quiet) as progress:
+            told = find(shown, other, conditions=conditions, progress=progress)
+        place = output if len(pairs) == 1 else output.with_stem(f"{output.stem}-{number}")
+        write_atomic(place, told.to_bytes())
+        found.append((told, place))
+    return found
+
+
+def echo_explained(found: Sequence[tuple[Explanation, Path]]) -> None:
+    """Print them."""
+    from ..models.text import visible
+    from ..render.cause import render_explanation
+
+    for told, place in found:
+        click.echo()
+        for line in render_explanation(told):
+            click.echo(line)
+        click.echo(f"  {'wrote':<12}{visible(str(place))}")
 
 
 def read_explanation(path: Path) -> Explanation:

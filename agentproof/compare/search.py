@@ -1,11 +1,12 @@
 """The search of a bisection, whatever its points are; the rules are those of `bisect`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from ..bundle.store import Bundle
 from ..claims.judge import explain_reason
 from ..diff.rows import Attempt, Series, ending_of
 from ..errors import CannotDoError, UsageError
@@ -68,6 +69,15 @@ class BisectionResult:
     """Claims that the bad end violates and every good end as well."""
     series: Series
     """All recordings, the bad end first, for a comparison bundle."""
+    attempts: Mapping[str, Attempt]
+    """The same by the names of their points."""
+
+    def ends(self, change: Transition) -> tuple[Bundle, Bundle] | None:
+        """The recordings around a change, the one that shows it first; None where one is missing."""
+        last, first = (self.attempts[point.name].bundle for point in (change.last, change.first))
+        if last is None or first is None:
+            return None
+        return (first, last) if change.kind == "first_bad" else (last, first)
 
     @property
     def recordings(self) -> int:
@@ -143,7 +153,7 @@ class Bisection:
         self._check_ends(spans)
         changes = tuple(change for span in spans for change in self._changes(span))
         series = Series(self._subject.name, tuple(self._attempts.values()))
-        return BisectionResult(changes, tuple(self._probes.values()), self._unchanged, series)
+        return BisectionResult(changes, tuple(self._probes.values()), self._unchanged, series, self._attempts)
 
     def _check_ends(self, spans: Sequence[Span]) -> None:
         """Record the ends; they must be what they are said to be."""

@@ -403,7 +403,7 @@ def _short_name(point: Point) -> str:
     return point.name[:10] if point.about else point.name
 
 
-def bisected_json(bisected: BisectionResult, *, written: Path | None) -> str:
+def bisected_json(bisected: BisectionResult, *, written: Path | None, explained: Sequence[Path] = ()) -> str:
     """One line of JSON."""
     shape = {
         "changes": [
@@ -424,6 +424,7 @@ def bisected_json(bisected: BisectionResult, *, written: Path | None) -> str:
         ],
         "recordings": bisected.recordings,
         "artifact": str(written) if written is not None else None,
+        "explained": list(map(str, explained)),
     }
     return json_line(shape)
 
