@@ -395,7 +395,9 @@ def _events(run: LocatedRun, source: Source) -> Iterator[EventPlace]:
     for mode, located in sorted(run.modes.items()):
         for seq, event in sorted(located.events.items()):
             sdk = None
-            for file, line in event.sdk[:1]:
+            # A helper that only carries a call tells nothing; it counts where there is nothing else.
+            own = [each for each in event.sdk if "/util/" not in each[0]] or event.sdk
+            for file, line in own[:1]:
                 text, function = source.text(file, line), source.function_at(file, line)
                 if text is not None:
                     name = function.name if function is not None else "<module>"

@@ -11,6 +11,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from ..models.explanation import SharedObject, Side, Statement
@@ -139,7 +140,7 @@ def told(selected: Selected, first: Located, second: Located, source: Source) ->
         type=head["type"],
         paths=tuple(paths[:6]),
         made=next(_statements(birth, second, source), None),
-        held=tuple(_statements(last, second, source))[:3],
+        held=tuple(with_argument(list(_statements(last, second, source)), source))[:3],
         outside=any(not each["stack"] for each in writes),
         written=tuple(_distinct(writes, second, source))[-_MOST_WRITES:],
     )
@@ -189,6 +190,23 @@ def _statements(change: Mapping[str, Any], located: Located, source: Source) -> 
         text = source.text(file, first)
         if text is not None:
             yield Statement(side=side, file=file, line=first, text=text, ran=True, function=function.name)
+
+
+def with_argument(held: Sequence[Statement], source: Source) -> Iterator[Statement]:
+    """The statements, innermost first; where it stores a parameter, the caller's line that gives it."""
+    yield from held[:1]
+    for inner, outer in pairwise(held[:2]):
+        file = source.files[outer.file]
+        parameter = source.files[inner.file].assigned_parameter(inner.line)
+        *_, owner, name = ("", *inner.function.split("."))
+        callee = owner if name == "__init__" else name
+        line = file.passed(outer.line, callee, parameter) if parameter is not None else None
+        text = source.text(outer.file, line) if line is not None else None
+        if line is None or text is None:
+            yield outer
+        else:
+            yield outer.model_copy(update={"line": line, "text": text})
+    yield from held[2:]
 
 
 def _distinct(writes: Sequence[Mapping[str, Any]], located: Located, source: Source) -> Iterator[Statement]:

@@ -35,6 +35,7 @@ class Function:
     last: int
     shape: str
     """Its own syntax without comments, docstring and the functions inside of it."""
+    parameters: frozenset[str] = frozenset()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -105,6 +106,28 @@ class SourceFile:
             found.update(dict.fromkeys(range(first, last + 1), first))
         return found
 
+    def passed(self, line: int, callee: str, parameter: str) -> int | None:
+        """The line on which the call of `callee` in the statement at `line` gives an argument for
+        `parameter` by its name; None where there is no such argument."""
+        first = self.statement_at(line)
+        for node in ast.walk(self._tree or ast.Module([], [])):
+            if isinstance(node, ast.Call) and self.statement_at(node.lineno) == first:
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
+                name = called.id if isinstance(called, ast.Name) else called
+                for each in node.keywords:
+                    if name == callee and each.arg == parameter:
+                        return each.value.lineno
+        return None
+
+    def assigned_parameter(self, line: int) -> str | None:
+        """The parameter of the function around a line that an assignment there stores as it is."""
+        function = self.function_at(line)
+        for node in ast.walk(self._tree or ast.Module([], [])):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.lineno == line:
+                name = node.value.id if isinstance(node.value, ast.Name) else None
+                return name if function is not None and name in function.parameters else None
+        return None
+
     def _found(self) -> Iterator[Function]:
         if self._tree is not None:
             yield from _functions(self.name, self._tree, "")
@@ -172,7 +195,15 @@ def _functions(file: str, scope: ast.AST, prefix: str) -> Iterator[Function]:
         if isinstance(node, _Node):
             name = prefix + node.name
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            yield Function(file, name, first, node.end_lineno or node.lineno, _shape(node))
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            yield Function(
+                file,
+                name,
+                first,
+                node.end_lineno or node.lineno,
+                _shape(node),
+                frozenset(each.arg for each in arguments),
+            )
             yield from _functions(file, node, f"{name}.<locals>.")
         elif isinstance(node, ast.ClassDef):
             yield from _functions(file, node, f"{prefix}{node.name}.")

@@ -211,7 +211,7 @@ def compare(
 
         _junit.write(junit, map(_junit.row_suite, rows))
     if cause is not None:
-        found = explain_pairs(list(_pairs(compared)), cause, conditions=conditions, quiet=quiet)
+        found = explain_pairs(list(pairs_of(compared)), cause, conditions=conditions, quiet=quiet)
         if as_json:
             for told, _ in found:
                 click.echo(told.to_bytes(), nl=False)
@@ -220,7 +220,7 @@ def compare(
     ctx.exit(comparing.exit_code(rows, expect=expect))
 
 
-def _pairs(
+def pairs_of(
     compared: Sequence[SignedComparison],
 ) -> Iterator[tuple[CheckedBundle, CheckedBundle | None]]:
     """For each reproduction the first recording that shows it, beside the first that does not."""

@@ -10,11 +10,13 @@ import click
 from .group import OutputPath, examples, offline_option, require_isolation_option, timeout_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from ..bundle.store import Bundle
     from ..check.bundle import CheckedBundle
     from ..models.explanation import ExplainedWheel, Explanation
     from ..record.conditions import Conditions
+    from ..render.story import Story
 
 
 @examples(
@@ -198,38 +200,42 @@ def read_explanation(path: Path) -> Explanation:
         ) from error
 
 
-def explanation_of(path: Path, bundle_id: str | None) -> Explanation:
-    """The same, of this bundle.
+def explanations_of(paths: Sequence[Path], stories: Sequence[Story]) -> dict[str, Explanation]:
+    """The same of several recordings, by their bundle ids; their lines are held to the wheels that are here,
+    and what could not be is noted in them.
 
     Raises:
-        UsageError: it is no such file, or about another bundle.
+        UsageError: one is no such file, about none of these bundles, or quotes what is not in a wheel.
     """
     from ..errors import UsageError
 
-    told = read_explanation(path)
-    if told.bundle_id != bundle_id:
-        raise UsageError(
-            f"{path} explains another bundle (sha256:{told.bundle_id[:8]}…)",
-            hint="agentproof explain BUNDLE --output FILE",
-        )
-    return told
+    known = {story.report.bundle_id: story for story in stories}
+    found: dict[str, Explanation] = {}
+    for path in paths:
+        told = read_explanation(path)
+        story = known.get(told.bundle_id)
+        if story is None:
+            raise UsageError(
+                f"{path} explains another bundle (sha256:{told.bundle_id[:8]}…)",
+                hint="agentproof explain BUNDLE --output FILE",
+            )
+        wrong, missing = _problems(told, story.bundle, {})
+        if wrong:
+            raise UsageError(
+                f"{path} quotes what is not so: {wrong[0]}",
+                hint="`agentproof explain BUNDLE --check FILE` says all of it",
+            )
+        notes = (*told.notes, *(f"not held to its wheel here: {each}" for each in missing))
+        found[told.bundle_id] = told.model_copy(update={"notes": notes})
+    return found
 
 
-def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
-    """Tell what is wrong; whether nothing is and nothing was left out."""
+def _problems(told: Explanation, bundle: Bundle, own: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """What is wrong, and what could not be checked; `own` are wheels by their SHA-256."""
     from ..bundle.digests import sha256
-    from ..bundle.store import bundle_id, read_bundle, shelf_of
-    from ..cause.checking import lines_of, problems
+    from ..bundle.store import bundle_id
+    from ..cause.checking import problems
     from ..environment import wheel_store
-    from ..limits import MAX_WHEEL_BYTES
-    from ..system.files import read_bounded
-
-    bundle = read_bundle(place, wheels=shelf_of(place))
-    told = read_explanation(given)
-    own = {
-        sha256(data): data
-        for data in (read_bounded(each, limit=MAX_WHEEL_BYTES, what="--wheel") for each in wheels)
-    }
 
     def wheel_of(wheel: ExplainedWheel) -> bytes | None:
         attached = bundle.wheel(wheel.filename)
@@ -238,13 +244,29 @@ def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
                 return data
         return wheel_store.default_store().bytes_of(wheel.sha256)
 
-    wrong, missing = problems(
+    return problems(
         told,
         bundle_id=bundle_id(bundle),
         evidence_id=bundle.document.evidence_id,
         target=bundle.document.target,
         wheel_of=wheel_of,
     )
+
+
+def _check(place: Path, given: Path, wheels: tuple[Path, ...]) -> bool:
+    """Tell what is wrong; whether nothing is and nothing was left out."""
+    from ..bundle.digests import sha256
+    from ..bundle.store import read_bundle, shelf_of
+    from ..cause.checking import lines_of
+    from ..limits import MAX_WHEEL_BYTES
+    from ..system.files import read_bounded
+
+    told = read_explanation(given)
+    own = {
+        sha256(data): data
+        for data in (read_bounded(each, limit=MAX_WHEEL_BYTES, what="--wheel") for each in wheels)
+    }
+    wrong, missing = _problems(told, read_bundle(place, wheels=shelf_of(place)), own)
     from ..models.text import visible
 
     for each in wrong:

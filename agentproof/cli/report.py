@@ -59,9 +59,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--cause",
+    "causes",
+    multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="What `agentproof explain --output FILE` wrote of the bundle: a section of the issue.",
+    help="What `agentproof explain --output FILE` wrote of a bundle: a section of the issue or page, held to "
+    "the wheels that are here. Repeatable.",
 )
 @click.option(
     "--with-bundle",
@@ -88,7 +91,7 @@ def report(
     trust_files: tuple[str, ...],
     wheels: tuple[Path, ...],
     latest: bool,
-    cause: Path | None,
+    causes: tuple[Path, ...],
     embedded: bool,
     web: bool,
     yes: bool,
@@ -106,10 +109,12 @@ def report(
     from .check import own_reader
 
     reader = own_reader(trust_files=trust_files, wheels=wheels)
-    for option, given in (("--cause", cause is not None), ("--with-bundle", embedded), ("--web", web)):
+    for option, given in (("--with-bundle", embedded), ("--web", web)):
         if given and form != "markdown":
             raise UsageError(f"{option} is for an issue", hint="leave out --format")
     if form == "summary":
+        if causes:
+            raise UsageError("--cause is a section of an issue or a page", hint="leave out --format summary")
         if latest:
             raise UsageError("--latest is for an issue or a page", hint="`agentproof compare --with latest`")
         _write(_summary(bundles, reader), output, quiet=quiet)
@@ -117,10 +122,12 @@ def report(
     groups = _chosen(bundles, form, reader, latest=latest, quiet=quiet)
     if form == "html":
         from ..render.html import render_page
+        from .explain import explanations_of
 
-        _write(render_page(groups), output, quiet=quiet)
+        told = explanations_of(causes, [story for group in groups for story in group.stories])
+        _write(render_page(groups, causes=told), output, quiet=quiet)
         return
-    story, described = _described(groups[0], cause)
+    story, described = _described(groups[0], causes)
     issue = described(block=_block(bundles, groups[0]) if embedded else None)
     _write(issue.text, output, quiet=quiet)
     if not quiet:
@@ -178,12 +185,12 @@ def _chosen(
     return groups
 
 
-def _described(group: Group, cause: Path | None) -> tuple[Story, Callable[..., Issue]]:
+def _described(group: Group, causes: tuple[Path, ...]) -> tuple[Story, Callable[..., Issue]]:
     """What the issue is about, and what renders it, given how much of it may be said."""
     from ..environment.own import address_and_commit
     from ..render.getting import DISTRIBUTION, Getting
     from ..render.markdown import render_issue
-    from .explain import explanation_of
+    from .explain import explanations_of
 
     story, *others = group.stories
     lead = None
@@ -200,7 +207,7 @@ def _described(group: Group, cause: Path | None) -> tuple[Story, Callable[..., I
         attachment=_as_zip(group.recordings[0].file),
         others=others,
         lead=lead,
-        cause=explanation_of(cause, story.report.bundle_id) if cause is not None else None,
+        cause=explanations_of(causes, [story]).get(story.report.bundle_id or ""),
         getting=Getting(*address_and_commit(DISTRIBUTION)),
     )
     return story, rendered

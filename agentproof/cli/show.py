@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from .group import examples
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..render.cause import Place
     from ..render.story import Story
 
 
@@ -66,15 +68,21 @@ def show(
     else:
         places = _places(story, where) if where is not None else None
         lines = terminal.render_story(
-            story, tellings=tellings, diffs=diffs, everything=everything, places=places
+            story,
+            tellings=tellings,
+            diffs=diffs,
+            everything=everything,
+            places=places,
+            links=sys.stdout.isatty() and os.environ.get("TERM") != "dumb",
         )
     for line in lines:
         click.echo(line)
 
 
-def _places(story: Story, where: Path) -> Mapping[tuple[str, int], str]:
+def _places(story: Story, where: Path) -> Mapping[tuple[str, int], Place]:
     """The place of each event by its mode and number, of an explanation of this very bundle."""
     from ..render.cause import places
-    from .explain import explanation_of
+    from .explain import explanations_of
 
-    return places(explanation_of(where, story.report.bundle_id))
+    (told,) = explanations_of([where], [story]).values()
+    return places(told)

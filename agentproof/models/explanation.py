@@ -14,6 +14,11 @@ Side = Literal["bundle", "other"]
 """The release of the bundle, or the one that it was compared with."""
 GitId = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 
+LinkBase = Annotated[
+    str, Field(pattern=r"^https://github\.com/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/blob/v[A-Za-z0-9.+!-]+$")
+]
+"""A release's tag in a public repository: a file that anybody wrote leads a reader nowhere else."""
+
 
 class ExplainedWheel(Wire):
     """A wheel whose lines are quoted."""
@@ -23,7 +28,7 @@ class ExplainedWheel(Wire):
     version: Text
     filename: Text
     sha256: Sha256
-    base: Text | None = None
+    base: LinkBase | None = None
     """The URL that `/src/` and a path follow in a link to a line; absent for what is no release."""
 
 

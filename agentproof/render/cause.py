@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import click
 
@@ -90,13 +91,13 @@ def _function(told: Explanation, number: int, each: FunctionPlace) -> Iterator[s
         yield "    " + click.style(_cut(text, WIDTH - 4), fg={"-": "red", "+": "green"}.get(text[1]))
     if len(shown) > _MAX_SHOWN:
         yield f"      … {len(shown) - _MAX_SHOWN} more lines in the file of --output"
-    for url in _links(told, each):
+    for url in links(told, each):
         yield f"    {url}"
     yield f"    git blob {each.blob}"
 
 
-def _links(told: Explanation, each: FunctionPlace) -> list[str]:
-    """One for each side: the first line that differs and ran; with one release the function."""
+def links(told: Explanation, each: FunctionPlace) -> list[str]:
+    """To a function, one for each side: the first line that differs and ran; of one release the start."""
     if not each.lines:
         url = told.link_to("bundle", each.file, each.first)
         return [url] if url is not None else []
@@ -120,50 +121,96 @@ def render_cause(told: Explanation, *, lines: bool = True) -> Iterator[str]:
     """As a section of an issue in Markdown, with the lines that differ or without."""
     yield ""
     yield "### Where in the SDK"
-    for shared in told.shared:
+    for number, shared in enumerate(told.shared):
         yield ""
+        if number == 1:
+            yield f"<details><summary>{len(told.shared) - 1} more held twice</summary>"
+            yield ""
         names = " and ".join(map(code, shared.paths[:3]))
         made = f", made in {_linked(told, shared.made)}" if shared.made is not None else ""
         yield f"{names} are one {code(shared.type)}{made}."
-        for number, line in enumerate(shared.held[:2]):
-            how = "held twice by" if not number else "called from"
+        for step, line in enumerate(shared.held[:2]):
+            how = "called from" if step else "held twice by"
             yield f"- {how} {_linked(told, line)}: {code(line.text.strip())}"
         for line in shared.written:
             yield f"- written by {_linked(told, line)}: {code(line.text.strip())}"
         if shared.outside:
             yield "- written by the script, while no code of the SDK ran"
+    if len(told.shared) > 1:
+        yield ""
+        yield "</details>"
     yield ""
-    if told.kind == "two_releases":
-        yield (
-            f"Of {told.changed} functions that differ between {code(told.version_of('bundle'))} and "
-            f"{code(told.version_of('other'))}, {told.ran} ran. {MEASURED_TWO}"
-        )
-    else:
-        yield f"Where to look, which is no cause: {told.executed} functions ran. {MEASURED_ONE}"
+    yield prose(lead(told))
     yield ""
     for number, each in enumerate(told.functions, start=1):
-        name = code(f"{short_file(each.file)} {each.function}")
-        url = next(iter(_links(told, each)), None)
+        name = code(f"{place_of(each)} {each.function}")
+        url = next(iter(links(told, each)), None)
         place = f"[{name}]({url})" if url is not None else name
         yield f"{number}. {place}, git blob {code(each.blob[:10])}: {prose('; '.join(each.signals))}"
     first = next((each for each in told.functions if each.lines), None)
     if first is not None and lines:
         yield ""
-        text = "\n".join(f"{_SIGN[line.change]}{line.text}" for line in first.lines)
-        yield fence(text, "diff", limit=3000)
+        yield fence("\n".join(_diff(first)), "diff", limit=3000)
     for commit in told.commits:
         yield f"- commit {code(commit.id[:10])}: {prose(commit.subject)}"
     for note in told.notes:
         yield f"- {prose(note)}"
 
 
-def places(told: Explanation) -> dict[tuple[str, int], str]:
-    """Of each event, by mode and number: the script's line that led to it, and the innermost of the SDK."""
-    found = {}
-    for event in told.events:
-        sdk = f"{short_file(event.sdk.file)}:{event.sdk.line}" if event.sdk is not None else None
-        found[event.mode, event.seq] = " \N{RIGHTWARDS ARROW} ".join(filter(None, (event.script, sdk)))
-    return {key: text for key, text in found.items() if text}
+def place_of(each: FunctionPlace) -> str:
+    """The first line of a function that differs and ran, else where it begins."""
+    line = _first(each, "bundle")
+    return f"{short_file(each.file)}:{line.line if line is not None else each.first}"
+
+
+def _diff(each: FunctionPlace) -> Iterator[str]:
+    before: QuotedLine | None = None
+    for line in each.lines:
+        if (
+            before is None
+            or line.change == "same"
+            or (line.side == before.side and line.line != before.line + 1)
+        ):
+            yield f"@@ {short_file(each.file)}:{line.line} @@"
+        yield f"{_SIGN[line.change]}{line.text}"
+        before = line
+
+
+def lead(told: Explanation) -> str:
+    """What the list of functions is, and how far to trust it."""
+    if told.kind == "one_release":
+        return f"Where to look, which is no cause: {told.executed} functions ran. {MEASURED_ONE}"
+    older, other = told.version_of("bundle"), told.version_of("other")
+    count = f"Of {told.changed} functions that differ between {older} and {other}, {told.ran} ran."
+    return f"{count} {MEASURED_TWO}" if told.functions else count
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an event came from: the script's line that led to it, and the innermost one of the SDK."""
+
+    script: str | None
+    sdk: str | None
+    url: str | None
+    """Of the line of the SDK."""
+
+    @property
+    def text(self) -> str:
+        """`repro.py:41 → run_internal/turn_resolution.py:612`."""
+        return " \N{RIGHTWARDS ARROW} ".join(filter(None, (self.script, self.sdk)))
+
+
+def places(told: Explanation) -> dict[tuple[str, int], Place]:
+    """Of each event, by mode and number, where it came from, as far as that is known."""
+    return {
+        (event.mode, event.seq): Place(
+            script=event.script,
+            sdk=f"{short_file(event.sdk.file)}:{event.sdk.line}" if event.sdk is not None else None,
+            url=told.link(event.sdk) if event.sdk is not None else None,
+        )
+        for event in told.events
+        if event.script is not None or event.sdk is not None
+    }
 
 
 def _linked(told: Explanation, each: Statement) -> str:

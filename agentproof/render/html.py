@@ -1,7 +1,8 @@
 """Recordings of one reproduction, or of several, as one HTML file that asks for nothing.
 
 1. The page holds no script; its Content-Security-Policy allows one style sheet, by its hash, and
-   nothing else. Links lead inside the page, and to the report that the reproduction refers to.
+   nothing else. Links lead inside the page, to the report that the reproduction refers to, and to lines of
+   the SDK at its tag.
 2. Every value passes `_finalize`: what is not printable is escaped before the template engine escapes
    what is markup. No value is ever marked as safe.
 3. Long texts are cut, and the raw JSON has a budget: a page stays below some megabytes whatever the
@@ -11,15 +12,18 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
 from ..claims.judge import BEYOND
+from ..models.explanation import Explanation
 from ..models.text import clip, one_line, pretty, visible
+from .cause import lead, links, place_of, short_file
 from .groups import Group
 from .overview import Section, overview, told_whole
 from .page import MAX_TEXT, Budget, Page, change_sides, code_pieces
@@ -30,10 +34,11 @@ _RAW_BUDGET = 4_000_000
 _PATH = re.compile(r"(?<![^\s('\"])/(?:[^\s/]+/)+")
 
 
-def render_page(groups: Sequence[Group]) -> str:
-    """The page: one reproduction's recordings, or those of several."""
+def render_page(groups: Sequence[Group], *, causes: Mapping[str, Explanation] = MappingProxyType({})) -> str:
+    """The page: one reproduction's recordings, or those of several; `causes` are what `explain` found, by
+    the bundle id."""
     budget = Budget(_RAW_BUDGET)
-    sections = list(_sections(groups, budget))
+    sections = list(_sections(groups, budget, causes))
     environment = _environment()
     style = _style(environment)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -46,6 +51,10 @@ def render_page(groups: Sequence[Group]) -> str:
         mode_words=mode_words,
         beyond=BEYOND,
         change_sides=change_sides,
+        cause_lead=lead,
+        cause_links=links,
+        place_of=place_of,
+        short_file=short_file,
         code_pieces=code_pieces,
         remark_texts=lambda step: list(dict.fromkeys(remark.text for remark in step.remarks)),
         side_by_side=lambda page, look: budget.sides(*page.both(look)),
@@ -53,7 +62,9 @@ def render_page(groups: Sequence[Group]) -> str:
     )
 
 
-def _sections(groups: Sequence[Group], budget: Budget) -> Iterator[Section]:
+def _sections(
+    groups: Sequence[Group], budget: Budget, causes: Mapping[str, Explanation]
+) -> Iterator[Section]:
     for number, (group, whole) in enumerate(zip(groups, told_whole(groups), strict=True), start=1):
         anchor = f"r{number}-" if len(groups) > 1 else ""
         alone = len(group.recordings) == 1
@@ -63,6 +74,7 @@ def _sections(groups: Sequence[Group], budget: Budget) -> Iterator[Section]:
                 prefix=anchor if alone else f"{anchor}{_letters(index)}-",
                 file=each.file,
                 budget=budget,
+                cause=causes.get(each.story.report.bundle_id or ""),
             )
             for index, each in enumerate(group.recordings)
         )

@@ -10,11 +10,13 @@ from typing import Any, Self
 from ..check.signers import says
 from ..claims.judge import explain_reason
 from ..models.diff import Change
+from ..models.explanation import Explanation
 from ..models.manifest import name_of_build
 from ..models.report import Report, Signer, Verdict
 from ..models.text import as_text, pretty, visible
 from ..models.trace import Mode
 from .beside import beside, tells_the_same
+from .cause import Place, places
 from .comparison_table import ComparisonTable, compared
 from .lanes import kept_steps, lanes_of, only, opens
 from .reasons import ClaimLine
@@ -82,7 +84,9 @@ class _File:
 class Page:
     """One story as the template asks for it."""
 
-    def __init__(self, story: Story, *, prefix: str, file: str, budget: Budget) -> None:
+    def __init__(
+        self, story: Story, *, prefix: str, file: str, budget: Budget, cause: Explanation | None = None
+    ) -> None:
         self._story = story
         self._budget = budget
         self.prefix = prefix
@@ -96,6 +100,8 @@ class Page:
         self.claims: tuple[ClaimLine, ...] = story.claims
         self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
+        self.cause = cause
+        self.places: Mapping[tuple[str, int], Place] = places(cause) if cause is not None else {}
 
     @property
     def headline(self) -> str:

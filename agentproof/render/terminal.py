@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..models.manifest import name_of_build
 from ..models.text import one_line, pretty, visible
 from .beside import tells_the_same
+from .cause import Place
 from .sides import change_lines
 from .steps import Branch, Look, Step, TraceStory
 from .story import Story
@@ -31,11 +32,13 @@ def render_story(
     tellings: Sequence[TraceStory],
     diffs: bool,
     everything: bool,
-    places: Mapping[tuple[str, int], str] | None = None,
+    places: Mapping[tuple[str, int], Place] | None = None,
+    links: bool = False,
 ) -> Iterator[str]:
     """The verdict, then each trace as a tree; one that tells the same as the first is only named.
 
-    `places` are what `explain` found of each event, by mode and number.
+    `places` are what `explain` found of each event, by mode and number; with `links` a terminal may lead to
+    these lines.
     """
     target = story.manifest.target
     yield click.style(visible(story.title), bold=True)
@@ -62,7 +65,13 @@ def render_story(
             continue
         yield click.style(telling.mode, bold=True)
         own = {seq: place for (mode, seq), place in (places or {}).items() if mode == telling.mode}
-        yield from _parts(telling.parts, 0, diffs=diffs, everything=everything, places=own)
+        yield from _parts(
+            telling.parts,
+            0,
+            diffs=diffs,
+            everything=everything,
+            places={seq: _place(place, links=links) for seq, place in own.items()},
+        )
 
 
 def verdict_sentence(story: Story) -> str:
@@ -131,13 +140,19 @@ def _parts(
         yield f"{part.seq:>5} {mark} {bars}{click.style(part.text, fg=_COLOURS.get(part.tone))}"
         margin = f"{'':>8}{bars}  "
         if part.seq in places:
-            yield click.style(f"{margin}{visible(places[part.seq])}", dim=True)
+            yield margin + click.style(places[part.seq], dim=True)
         for text in dict.fromkeys(remark.text for remark in part.remarks):
             yield f"{margin}{click.style('✗ ' + visible(text), fg='red')}"
         for line in part.event.details() if part.remarks or everything else ():
             yield f"{margin}- {one_line(line, 160)}"
         for look in part.looks if diffs else ():
             yield from _changes(look, margin, limit=_MAX_CHANGES)
+
+
+def _place(place: Place, *, links: bool) -> str:
+    text = visible(place.text)
+    # OSC 8, which terminals that do not know it pass over.
+    return f"\x1b]8;;{visible(place.url)}\x1b\\{text}\x1b]8;;\x1b\\" if links and place.url else text
 
 
 def _changes(look: Look, margin: str, *, limit: int | None) -> Iterator[str]:

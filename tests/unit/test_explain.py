@@ -5,12 +5,14 @@ import json
 import shutil
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from agentproof.bundle.store import read_bundle, shelf_of
+from agentproof.bundle.store import Bundle, bundle_id, read_bundle, shelf_of
 from agentproof.cause import objects
 from agentproof.cause.changes import changed_functions, difference
 from agentproof.cause.checking import problems
@@ -20,13 +22,20 @@ from agentproof.cause.located import Event, Located
 from agentproof.cause.ranking import Ran, by_rarity, functions_that_ran, fused, signals
 from agentproof.cause.source import MAX_SOURCE_BYTES, Source, SourceFile, read_source
 from agentproof.check.bundle import Reader, check_path
-from agentproof.errors import CannotDoError, UsageError
+from agentproof.cli import cli
+from agentproof.cli.compare import pairs_of
+from agentproof.compare.comparison import packed
+from agentproof.compare.search import BisectionResult, Point, Transition
+from agentproof.diff.rows import Attempt, Series
+from agentproof.errors import CannotDoError, FormatError, UsageError
 from agentproof.isolation.runner import locating_archive, recorder_archive
-from agentproof.models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject
+from agentproof.models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject, Statement
 from agentproof.models.manifest import ClaimResult, Finding, Origin, Target
 from agentproof.record.conditions import Conditions
 from agentproof.record.progress import Silent
+from agentproof.record.target import Target as Target_
 from agentproof.render.cause import WIDTH, render_cause, render_explanation
+from agentproof.trust.signing import generate_key
 
 GIT = shutil.which("git") or "git"
 HOLDS = Path(__file__).parents[2] / "bundles" / "sibling-approval" / "0.21.0"
@@ -366,6 +375,171 @@ def test_other_evidence_is_not_explained() -> None:
     refuse_other_evidence(one, one)
     with pytest.raises(CannotDoError, match="other evidence"):
         refuse_other_evidence(one, other)
+
+
+CALLS = b"""class Holder:
+    def __init__(self, context, other=None):
+        self._context = context
+        self._other = dict(other)
+
+
+def to_state(result):
+    state = Holder(
+        other=result.other,
+        context=result.context,
+    )
+    return state
+"""
+
+
+def test_the_line_that_gives_the_argument_is_named_and_not_the_beginning_of_the_call() -> None:
+    file = SourceFile("agents/run.py", CALLS)
+    assert file.assigned_parameter(3) == "context"
+    assert file.assigned_parameter(4) is None
+    assert file.passed(8, "Holder", "context") == 10
+    assert file.passed(8, "Holder", "absent") is None
+    held = list(
+        objects.with_argument(
+            [
+                Statement(
+                    side="bundle",
+                    file="agents/run.py",
+                    line=line,
+                    text=file.lines[line - 1],
+                    function=function,
+                )
+                for line, function in ((3, "Holder.__init__"), (8, "to_state"))
+            ],
+            source(CALLS),
+        )
+    )
+    assert [(each.line, each.text.strip()) for each in held] == [
+        (3, "self._context = context"),
+        (10, "context=result.context,"),
+    ]
+
+
+def of_a_bundle(place: Path, **changes: object) -> Explanation:
+    bundle = read_bundle(place, wheels=shelf_of(place))
+    file = read_source(bundle_wheel(bundle), bundle.document.target, "agents").files["agents/result.py"]
+    function = file.functions["RunResult.to_state"]
+    line = {"side": "bundle", "file": file.name, "line": 512, "text": file.lines[511], "ran": True}
+    wheel_shape = {
+        "side": "bundle",
+        "name": "openai-agents",
+        "version": "0.20.0",
+        "filename": bundle.document.target.wheel,
+        "sha256": bundle.document.target.sha256,
+        "base": "https://github.com/openai/openai-agents-python/blob/v0.20.0",
+    }
+    place_shape = {
+        "file": file.name,
+        "function": function.name,
+        "first": function.first,
+        "last": function.last,
+        "blob": file.blob,
+        "lines": [{**line, "change": "removed"}],
+        "signals": ["ran"],
+    }
+    shared_shape = {
+        "claim": "state-integrity",
+        "pointer": "/context",
+        "type": "RunContextWrapper",
+        "paths": ["S1._context", "S2._context"],
+        "held": [{**line, "function": function.name}],
+    }
+    event = {"mode": "as-written", "seq": 15, "script": "reproduction.py:88"}
+    return explanation(
+        **{
+            "bundle_id": bundle_id(bundle),
+            "evidence_id": bundle.document.evidence_id,
+            "wheels": [wheel_shape],
+            "functions": [place_shape],
+            "shared": [shared_shape],
+            "events": [{**event, "sdk": {**line, "function": function.name}}],
+            **changes,
+        }
+    )
+
+
+def bundle_wheel(bundle: Bundle) -> bytes:
+    data = bundle.wheel(bundle.document.target.wheel)
+    assert data is not None
+    return data
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli, list(map(str, arguments)))
+    return done.exit_code, done.stdout, done.stderr
+
+
+SHOWS = HOLDS.with_name("0.20.0")
+LINE = "https://github.com/openai/openai-agents-python/blob/v0.20.0/src/agents/result.py#L512"
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_report_has_the_cause_with_links(tmp_path: Path, form: str) -> None:
+    place = tmp_path / "cause.json"
+    place.write_bytes(of_a_bundle(SHOWS).to_bytes())
+    code, text, _ = run("report", SHOWS, "--cause", place, "--format", form)
+    assert code == 0
+    assert "Where in the SDK" in text
+    assert LINE in text
+    assert "S2._context" in text
+    if form == "html":
+        assert f'reproduction.py:88 → <a href="{LINE}" rel="noreferrer">result.py:512</a>' in text
+
+
+def test_show_tells_the_place_of_a_step(tmp_path: Path) -> None:
+    place = tmp_path / "cause.json"
+    place.write_bytes(of_a_bundle(SHOWS).to_bytes())
+    code, text, _ = run("show", SHOWS, "--where", place)
+    assert code == 0
+    assert "  reproduction.py:88 → result.py:512\n" in text
+
+
+def test_a_report_takes_no_cause_of_another_bundle_nor_a_line_that_is_none(tmp_path: Path) -> None:
+    place = tmp_path / "cause.json"
+    place.write_bytes(of_a_bundle(SHOWS, bundle_id="1" * 64).to_bytes())
+    assert "explains another bundle" in run("report", SHOWS, "--cause", place)[2]
+    told = of_a_bundle(SHOWS).to_shape()
+    told["functions"][0]["lines"][0]["text"] = "forged()"
+    place.write_bytes(Explanation.from_shape(told).to_bytes())
+    code, _, error = run("report", SHOWS, "--cause", place)
+    assert (code, "quotes what is not so: agents/result.py:512" in error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "base", ["javascript:alert(1)", "https://example.org/x/blob/v1", "https://github.com/a"]
+)
+def test_a_file_whose_links_lead_elsewhere_is_none_of_ours(base: str) -> None:
+    shape = explanation().to_shape()
+    shape["wheels"][0]["base"] = base
+    with pytest.raises(FormatError):
+        Explanation.from_shape(shape)
+
+
+def test_a_search_that_ends_names_the_recording_that_shows_it_first() -> None:
+    bad, good = (read_bundle(place, wheels=shelf_of(place)) for place in (SHOWS, HOLDS))
+    points = {name: Point(name, Target_(name, requirement=name)) for name in ("0.20.0", "0.21.0")}
+    attempts = {"0.20.0": Attempt("0.20.0", bundle=bad), "0.21.0": Attempt("0.21.0", bundle=good)}
+    series = Series("case", tuple(attempts.values()))
+    fixed = Transition("first_fixed", points["0.20.0"], points["0.21.0"], (), 2)
+    broken = Transition("first_bad", points["0.21.0"], points["0.20.0"], (), 2)
+    found = BisectionResult((fixed, broken), (), (), series, attempts)
+    assert [found.ends(each) for each in found.changes] == [(bad, good)] * 2
+    missing = replace(found, attempts={**attempts, "0.21.0": Attempt("0.21.0", failed="no")})
+    assert missing.ends(fixed) is None
+
+
+def test_a_comparison_is_explained_from_what_shows_it_to_what_does_not() -> None:
+    bad, good = (read_bundle(place, wheels=shelf_of(place)) for place in (SHOWS, HOLDS))
+    series = Series("case", (Attempt("0.21.0", bundle=good), Attempt("0.20.0", bundle=bad)))
+    ((shown, other),) = pairs_of([packed([series], generate_key())])
+    assert shown.manifest is not None
+    assert other is not None
+    assert other.manifest is not None
+    assert (shown.manifest.target.version, other.manifest.target.version) == ("0.20.0", "0.21.0")
 
 
 def two_releases() -> Explanation:
