@@ -181,6 +181,9 @@ def _unpacked(packed: bytes, block: Block) -> bytes:
         raise BundleError("too_large", f"{block.name}: it holds more than {MAX_BUNDLE_BYTES} bytes")
     if not stream.eof:
         raise BundleError("truncated", f"{block.name}: the xz stream does not come to its end", hint=_AGAIN)
+    # Behind 12 bytes of header the first block begins, with its size and its number of filters.
+    if packed[7] != lzma.CHECK_CRC32 or (data and packed[13] & 3):
+        raise BundleError("malformed", f"{block.name}: xz with another check or another filter than ours")
     if stream.unused_data:
         raise BundleError(
             "not_canonical",

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     "agentproof report case-0.20.0.agentproof.zip --format html --output report.html",
     "agentproof report 0.20.0.agentproof.zip 0.21.0.agentproof.zip --format html --output both.html",
     "agentproof report bundles/ --format summary",
+    "agentproof report --checker --output agentproof-check.html",
 )
 @click.command()
-@click.argument("bundles", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("bundles", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
@@ -79,6 +80,11 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", "-y", is_flag=True, help="With --web: do not ask.")
 @click.option(
+    "--checker",
+    is_flag=True,
+    help="Write the page that checks the bytes and signatures of any bundle in a browser, offline.",
+)
+@click.option(
     "--output",
     type=OutputPath(),
     help="Write to this file. Default: to the standard output.",
@@ -95,6 +101,7 @@ def report(
     embedded: bool,
     web: bool,
     yes: bool,
+    checker: bool,
     output: Path | None,
     quiet: bool,
 ) -> None:
@@ -108,6 +115,18 @@ def report(
     from ..errors import UsageError
     from .check import own_reader
 
+    if checker == bool(bundles):
+        raise UsageError(
+            "--checker is about no bundle: it is a page that takes any"
+            if checker
+            else "name a bundle: a zip, a directory, or a text that holds some",
+            hint="agentproof report --checker --output agentproof-check.html" if checker else None,
+        )
+    if checker:
+        from ..render.checker import render_checker
+
+        _write(render_checker(), output, quiet=quiet)
+        return
     reader = own_reader(trust_files=trust_files, wheels=wheels)
     for option, given in (("--with-bundle", embedded), ("--web", web)):
         if given and form != "markdown":

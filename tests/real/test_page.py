@@ -1,13 +1,10 @@
 """The HTML page in a real browser: Debian's Chromium, driven by Playwright's Python client."""
 
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from agentproof.bundle.store import Bundle
 from agentproof.check.bundle import Reader, check_bundle
@@ -17,18 +14,13 @@ from agentproof.render.html import render_page
 from agentproof.render.markdown import MAX_LENGTH, render_issue
 from agentproof.render.markup import length
 from agentproof.render.story import Story, tell
+from tests.chromium import WIDTHS, contrast, in_chromium, show
 from tests.forge import REPORTER, draft, sources, trust_in
 from tests.hostile import hostile
 from tests.unit.test_report import several
 
-CHROMIUM = shutil.which("chromium")
+pytestmark = in_chromium
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"),
-]
-
-WIDTHS = [390, 1280]
 SEEN: int = draft().event("state.observed")["seq"]
 """Where the trace tells that S2 has changed."""
 START: int = draft().event("tool.started")["seq"]
@@ -53,37 +45,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["several"].write_text(render_page(several()), encoding="utf-8")
     (directory / "hostile.md").write_text(render_issue(harm, attachment="x.zip").text, encoding="utf-8")
     return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # As root, Chromium refuses its own sandbox; the pages under test come from this test.
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Shown:
-    """A page, and all that it did."""
-
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-
-def show(browser: Browser, path: Path, *, width: int = 1280) -> Shown:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    shown = Shown(page)
-    page.on("request", lambda request: shown.requests.append(request.url))
-    page.on("console", lambda message: shown.complaints.append(message.text))
-    page.on("pageerror", lambda error: shown.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: shown.complaints.append(dialog.message))
-    page.goto(path.as_uri())
-    return shown
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -177,35 +138,8 @@ def test_a_screen_reader_is_given_landmarks_headings_and_named_tables(
 def test_text_has_contrast_in_the_light_and_in_the_dark(
     browser: Browser, files: dict[str, Path], scheme: str
 ) -> None:
-    page = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
-    page.goto(files["one"].as_uri())
-    worst = page.evaluate(_CONTRAST)
-    assert worst["ratio"] >= 4.5, worst
-
-
-_CONTRAST = """() => {
-  const linear = c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
-  const channel = value => linear(value / 255);
-  const parse = text => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
-  const behind = element => {
-    for (let each = element; each; each = each.parentElement) {
-      const colour = parse(getComputedStyle(each).backgroundColor);
-      if (colour.length < 4 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  let worst = {ratio: 21};
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
-    const [one, two] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
-    const ratio = (Math.max(one, two) + .05) / (Math.min(one, two) + .05);
-    if (ratio < worst.ratio) worst = {ratio, text: walker.currentNode.textContent.trim().slice(0, 60)};
-  }
-  return worst;
-}"""
+    worst = contrast(show(browser, files["one"], scheme=scheme).page)
+    assert float(worst["ratio"]) >= 4.5, worst
 
 
 def test_a_hostile_bundle_is_shown_and_does_nothing(browser: Browser, files: dict[str, Path]) -> None:

@@ -84,8 +84,11 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_one_stream_of_xz_and_nothing_behind_it() -> None:
-    packed = lzma.compress(ZIP, format=lzma.FORMAT_XZ)
+    packed = lzma.compress(ZIP, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32)
     assert outcome(block_of(packed), ZIP) == "restored", "whatever the library makes of it"
+    delta = [{"id": lzma.FILTER_DELTA, "dist": 1}, {"id": lzma.FILTER_LZMA2, "preset": 6}]
+    for other in ({"check": lzma.CHECK_SHA256}, {"check": lzma.CHECK_CRC32, "filters": delta}):
+        assert refused(block_of(lzma.compress(ZIP, **other))).reason == "malformed"
     for more in (b"\0\0\0\0", packed, b"PK"):
         assert refused(block_of(packed + more)).reason == "not_canonical"
     assert refused(block_of(packed[:-4])).reason == "truncated"
