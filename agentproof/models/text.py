@@ -59,6 +59,11 @@ def as_text(value: Any) -> str:  # Any: a value
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
+def times(count: Any) -> str:  # Any: a value
+    """`once`, `0 times`, `2 times`."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def ordinal(number: int) -> str:
     """`1st`, `2nd`, `13th`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -1,5 +1,6 @@
 """The first part of an issue: what is wrong, in words; what changed; what happened, step by step."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 
@@ -50,16 +51,12 @@ def describe_bug(
     target = story.manifest.target
     yield "### Describe the bug"
     yield ""
-    first = None
-    if story.verdict.status == "inconclusive":
-        yield from _nothing_yet(story)
-    elif (first := first_sentence(story, lead)) is not None:
-        yield sentence(first, limit=600)
-        yield ""
+    first = None if story.verdict.status == "inconclusive" else first_sentence(story, lead)
+    yield from _first(story, first)
     yield from _warnings(story)
     title = story.own_title
     if title is not None or first is None:
-        yield prose(title or story.title)
+        yield sentence(title or story.title)
         yield ""
     if first is not None and (way := list(way_lines(story))):
         yield from way
@@ -90,12 +87,28 @@ def describe_bug(
         yield from _tools(story)
 
 
+def _first(story: Story, sentence_of_it: str | None) -> Iterator[str]:
+    """What is wrong, or that nothing is shown."""
+    target = story.manifest.target
+    if story.verdict.status == "inconclusive":
+        yield from _nothing_yet(story)
+    elif sentence_of_it is not None:
+        yield f"{sentence(sentence_of_it, limit=600)}."
+        yield ""
+    elif story.verdict.status == "holds":
+        yield (
+            f"With {code(target.name)} {code(name_of_build(target))} no rule is violated in this recording. "
+            "If it is about a bug all the same, that is in what the script prints."
+        )
+        yield ""
+
+
 def _nothing_yet(story: Story) -> Iterator[str]:
     """An inconclusive recording is no report of a bug, and says so before all else."""
     why = "; ".join(map(explain_reason, story.verdict.reasons))
-    yield f"**This recording shows nothing yet**: {prose(why)}."
+    yield f"**This recording shows nothing yet**: {sentence(why, limit=600)}."
     for hint in ending_hints({telling.mode: telling for telling in story.tellings}):
-        yield f"What to do: {prose(hint)}."
+        yield f"What to do: {sentence(hint)}."
     yield ""
 
 
@@ -204,8 +217,8 @@ def _happened(story: Story, *, whole: bool) -> Iterator[str]:
     depths = _depths(telling.parts)
     yield ""
     yield (
-        f"What happened {mode_words([telling.mode])}, step by step (R… are runs, S… RunStates, Q… results, "
-        "numbered as they first appear; ✗ marks what decides the claims):"
+        f"What happened {mode_words([telling.mode])}, step by step ({_legend(shown)}✗ marks what decides the "
+        "claims; numbers that are missing are steps that tell nothing more):"
     )
     yield ""
     yield fence("\n".join(_step_lines(shown, depths)), "text")
@@ -216,6 +229,18 @@ def _happened(story: Story, *, whole: bool) -> Iterator[str]:
         yield fence("\n".join(_step_lines(steps, depths)), "text", limit=_MAX_WHOLE)
         yield ""
         yield "</details>"
+
+
+_LABELS = {"R": "runs", "S": "RunStates", "Q": "results", "M": "model calls", "D": "sessions"}
+
+
+def _legend(steps: Iterable[Step]) -> str:
+    """What the labels in the steps stand for."""
+    text = " ".join(step.text for step in steps)
+    found = [
+        f"{letter}… are {what}" for letter, what in _LABELS.items() if re.search(rf"\b{letter}[1-9]", text)
+    ]
+    return f"{', '.join(found)}, numbered as they first appear; " if found else ""
 
 
 def _deciding(story: Story) -> TraceStory | None:

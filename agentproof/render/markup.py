@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ..models.text import clip, visible
 
 _PLAIN = re.compile(
-    r"(?:[A-Za-z0-9 ,;'\"/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"
+    r"(?:[A-Za-z0-9 ,;?!%'\"“”…→/()]|\.(?![A-Za-z])|:(?= )|(?<=[A-Za-z0-9]):(?=[A-Za-z])"
     r"|(?<=[A-Za-z0-9])[-_](?=[A-Za-z0-9]))*"
 )
 _LINKED = re.compile(r"www|http|\bGH-|:[\w+-]+:", re.IGNORECASE)
@@ -42,14 +42,23 @@ def prose(text: str, *, limit: int = 300) -> str:
 
 
 _MAX_SPANS = 6
+_WORD = re.compile(
+    r"""[("]*"[^"]*(?:"\S*|$)|“[^”]*(?:”\S*|$)|(?:(?<= )|^)'[^']*(?:'\S*|$)|\S*[\[{].*[\]}…]\S*|[^ ]+""",
+    re.DOTALL,
+)
+_SPAN = re.compile(r"`(?P<inside>[^`]+)`(?P<after>[.,;:?!]?)")
+"""What its author wrote as code."""
 
 
 def sentence(text: str, *, limit: int = 300) -> str:
     """A sentence whose words stay as they are where they are plain, each run of others in a code span; one
-    that is mostly not plain is one code span."""
-    words = text.split(" ")
+    that is mostly not plain is one code span. What is quoted or in brackets is one word."""
     groups: list[tuple[bool, list[str]]] = []
-    for word in words:
+    for word in _WORD.findall(text):
+        if (own := _SPAN.fullmatch(word)) is not None and own["inside"].strip():
+            word = f"{code(own['inside'], limit=limit)}{own['after']}"  # noqa: PLW2901 (a span of its own)
+            groups.append((True, [word]))
+            continue
         plain = _is_plain(f"{word} ")
         if not groups or groups[-1][0] != plain:
             groups.append((plain, []))

@@ -31,6 +31,8 @@ class Reason:
     """The events that it rests on, in every mode, each once."""
     labels: frozenset[str] = frozenset()
     """Labels of the trace that its sentence may name."""
+    calls: tuple[str, ...] = ()
+    """Ids of calls that it may name."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) 
     about: dict[str, str | None] = {}
     sides: dict[str, tuple[str, str]] = {}
     labels: dict[str, set[str]] = {}
+    calls: dict[str, dict[str, None]] = {}
     for claim in group:
         for finding in claim.because:
             text = claims.explain(claim, finding)
@@ -114,6 +117,7 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) 
             sides.setdefault(text, MODES if claim.mode == "both" else TIMES)
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
             labels.setdefault(text, set()).update(_labels(finding))
+            calls.setdefault(text, {}).update({finding.call_id: None} if finding.call_id else {})
             told = changes.setdefault(text, {})
             for change in _changes(claim, finding, tellings):
                 told.setdefault(change.pointer, change)
@@ -125,6 +129,7 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) 
             sides[text],
             tuple(found),
             frozenset(labels[text]),
+            tuple(calls[text]),
         )
 
 

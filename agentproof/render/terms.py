@@ -6,9 +6,10 @@ where there is no other.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from ..models.diff import ABSENT
 from ..models.events import (
     ContextDecided,
     Event,
@@ -38,6 +39,7 @@ from ..models.events import (
     TraceEnded,
 )
 from ..models.events.phrases import describe_items
+from ..models.items import call_id_of, is_call, items_of
 from ..models.manifest import name_of_build
 from ..models.text import ordinal, value_text
 from .markup import code, listing, sentence
@@ -57,31 +59,43 @@ def named(
     text: str, telling: TraceStory | None, *, only: Collection[str] | None = None, labels: bool = False
 ) -> str:
     """A sentence with names for its labels, or for these alone; `labels` keeps them beside the names."""
-    several = _several(telling)
+    names = _names(telling)
 
     def name(match: re.Match[str]) -> str:
         label = match["label"]
         if only is not None and label not in only:
             return match[0]
-        noun = _NOUNS[label[0]]
-        which = f"the {ordinal(int(label[1:]))} {noun}" if label[0] in several else f"the {noun}"
+        which = names.get(label, f"the {ordinal(int(label[1:]))} {_NOUNS[label[0]]}")
         beside = f" ({label})" if labels else ""
         if match["kept"] is None:
             return f"{which}{beside}"
         return f"{match['kept']}({which}{f', {label}' if labels else ''})"
 
-    return _LABEL.sub(name, text)
+    return _LABEL.sub(name, re.sub(r" \(M[0-9]+\)", "", text))
 
 
-def _several(telling: TraceStory | None) -> set[str]:
-    """The kinds of labels of which there is more than one."""
-    if telling is None:
-        return set(_NOUNS)
-    found: set[str] = set()
-    for event in telling.events:
-        values = (getattr(event, field, None) for field in ("run", "state", "result", "call", "session"))
-        found.update(value for value in values if isinstance(value, str) and _LABEL.fullmatch(value))
-    return {label[0] for label in found if label[1:] != "1"}
+def _names(telling: TraceStory | None) -> Mapping[str, str]:
+    """What each label of a trace is called."""
+    names: dict[str, str] = {}
+    for letter, kinds in _kinds(telling).items():
+        for label, noun in kinds.items():
+            alike = [each for each, kind in kinds.items() if kind == noun]
+            number = alike.index(label) + 1 if letter == "D" else int(label[1:])
+            names[label] = f"the {noun}" if len(alike) == 1 else f"the {ordinal(number)} {noun}"
+    return names
+
+
+def _kinds(telling: TraceStory | None) -> Mapping[str, Mapping[str, str]]:
+    """By the labels' letter: each label, and what it labels; a session by its class."""
+    found: dict[str, dict[str, str]] = {}
+    for event in telling.events if telling is not None else ():
+        for field in ("run", "state", "result", "call", "session"):
+            label = getattr(event, field, None)
+            if isinstance(label, str) and _LABEL.fullmatch(label):
+                found.setdefault(label[0], {}).setdefault(label, _NOUNS[label[0]])
+        if isinstance(event, SessionUsed):
+            found["D"][event.session] = event.session_class.rpartition(":")[2].rpartition(".")[2]
+    return found
 
 
 def first_sentence(story: Story, lead: str | None = None) -> str | None:
@@ -90,7 +104,7 @@ def first_sentence(story: Story, lead: str | None = None) -> str | None:
     `lead` is what a comparison with where it worked says instead.
     """
     told = lead or story.lead or _of_a_rule(story)
-    return None if told is None else f"{_with(story)}: {told.removesuffix('.')}."
+    return None if told is None else f"{_with(story)}: {told.removesuffix('.')}"
 
 
 def _with(story: Story) -> str:
@@ -103,12 +117,43 @@ def _of_a_rule(story: Story) -> str | None:
     if claim is None or not claim.reasons:
         return None
     reason = claim.reasons[0]
-    return reason_in_words(story, reason)
+    return f"{reason_in_words(story, reason)}{_first_change(reason)}"
+
+
+def _first_change(reason: Reason) -> str:
+    """Where it shows, with both values where these are short."""
+    change = next((each for each in reason.changes if each.pointer.startswith("/")), None)
+    if change is None:
+        return ""
+    sides = ["absent" if side is ABSENT else value_text(side, 60) for side in (change.before, change.after)]
+    values = f", {sides[0]} \N{RIGHTWARDS ARROW} {sides[1]}" if max(map(len, sides)) < 60 else ""
+    return f"; first at {change.pointer}{values}"
 
 
 def reason_in_words(story: Story, reason: Reason, *, labels: bool = False) -> str:
     """Why a claim came to its status, with names for what the trace labels."""
-    return named(reason.text, _deciding(story, reason), only=reason.labels, labels=labels)
+    telling = _deciding(story, reason)
+    text = named(reason.text, telling, only=reason.labels, labels=labels)
+    for call in reason.calls:
+        tool = _tool_of(call, telling)
+        if tool is not None and not re.search(rf"\b{re.escape(tool)}\b", text):
+            text = re.sub(
+                rf"(?:\bcall )?(?<![\w.-]){re.escape(call)}(?![\w.-])",
+                f"{'' if call.startswith('call') else 'call '}{call} ({tool})",
+                text,
+                count=1,
+            )
+    return text
+
+
+def _tool_of(call: str, telling: TraceStory | None) -> str | None:
+    """The tool of a call that a model made, by its id."""
+    for event in telling.events if telling is not None else ():
+        if isinstance(event, ModelAnswered):
+            for item in items_of(event.output):
+                if is_call(item) and call_id_of(item) == call and isinstance(item.get("name"), str):
+                    return str(item["name"])
+    return None
 
 
 def _deciding(story: Story, reason: Reason) -> TraceStory | None:
@@ -280,14 +325,34 @@ _EFFECTS: Final[tuple[tuple[tuple[type[Event], ...], str], ...]] = (
 )
 
 
+EFFECTS_OF: Final[Mapping[str, str]] = {
+    "blocked-stays-out": "what the session holds, and what the model is sent later",
+    "failed-run-span-error": "what tracing reports",
+    "guardrails-reported": "the guardrail results that the run gives its caller",
+    "hooks-complete": "which hooks are called",
+    "json-keeps-types": "the JSON of a RunState, which is what is kept and resumed",
+    "llm-hooks-complete": "which hooks are called",
+    "result-in-session": "what the session holds after the run",
+    "result-integrity": "a result that the caller holds",
+    "session-is-its-log": "what the session gives when it is read",
+    "state-integrity": "the JSON of a RunState, which is what is kept and resumed",
+    "stream-ends": "the end of a stream that the caller reads",
+    "stream-parity": "what a run comes to, by whether it is streamed",
+    "stream-tells-result": "the events of a stream",
+    "told-once": "what the model is sent",
+    "usage-is-sum": "the usage that the result reports",
+}
+"""By kind of rule, where the event that decides it does not say it."""
+
+
 def _effect(claim: ClaimLine, steps: Sequence[Step], telling: TraceStory) -> str | None:
     """Where a user meets it: the kind of thing, and the step that shows it."""
     step = next((step for step in reversed(steps) if not isinstance(step.event, RunStarted)), None)
     if step is None:
         return None
+    if (of_kind := EFFECTS_OF.get(claim.kind)) is not None:
+        return f"{of_kind} (step {step.seq})"
     what = next((words for kinds, words in _EFFECTS if isinstance(step.event, kinds)), None)
-    if isinstance(step.event, RunEnded) and "session" in claim.id:
-        what = "what the session holds after the run"
     if what is None:
         return None
     return f"{what}: {sentence(named(step.text, telling), limit=200)} (step {step.seq})"
@@ -303,7 +368,7 @@ def not_shown(story: Story, others: Sequence[Story], *, cause: bool) -> Iterator
     if manifest.provider is not None:
         yield "- what a model would answer another time: its answers were recorded once, and replayed"
     elif asked:
-        yield "- how often a real model takes this way: the answers are scripted, so it is reachable, no more"
+        yield "- how often a real model does this: its answers are scripted, so that it is reachable is all"
     if story.violated and not any(is_control(story, other) for other in others):
         yield "- a known-good control: no build on which it does not show was recorded"
     if not any(each.manifest.target.origin.kind == "checkout" for each in (story, *others)):
@@ -315,9 +380,24 @@ def not_shown(story: Story, others: Sequence[Story], *, cause: bool) -> Iterator
     yield from _in_one_mode(story)
     for gap in manifest.coverage[:6]:
         if gap.code != "not_in_release":
-            yield f"- {sentence(gap.what)}: {sentence(gap.why)}"
+            why = gap.why.replace("; what is left out is absent", "").replace(*_BUDGET)
+            yield f"- {sentence(_GAPS.get(gap.what, gap.what))}: {sentence(why)}"
     if not cause:
         yield "- why: nothing here names lines of the SDK"
+
+
+_GAPS: Final[Mapping[str, str]] = {
+    "bodies": "what the script's own functions were given and gave",
+    "snapshot": "some of what states and results held in between",
+    "warnings": "coroutines that nobody awaited",
+}
+"""What the recorder calls what it could not capture."""
+
+
+_BUDGET: Final = (
+    "looking has cost its share of the script's time",
+    "the recorder takes only a small share of the script's time for looking",
+)
 
 
 def _in_one_mode(story: Story) -> Iterator[str]:

@@ -26,7 +26,7 @@ def test_a_body_that_no_hook_told_of_is_violated() -> None:
         returned(script, run, body(script, run))
     script.end(run)
     assert told(NAME, script.exit()) == [
-        "run R1: the function of tool pay began 2 times; on_tool_start was called 1 times"
+        "run R1: the function of tool pay began 2 times; on_tool_start was called once"
     ]
 
 

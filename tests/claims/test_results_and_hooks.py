@@ -139,7 +139,7 @@ def _guarded(listed: object, *, outcome: str = "returned", error: object = None)
 
 def test_a_guardrail_that_ran_and_is_not_listed_is_violated() -> None:
     assert told("guardrails-reported", _guarded([])) == [
-        "tool input guardrail check ran 1 times in run R1; its result lists 0"
+        "tool input guardrail check ran once in run R1; its result lists 0"
     ]
 
 
@@ -181,8 +181,8 @@ BOTH = [("run", "on_llm_start"), ("run", "on_llm_end")]
 
 def test_hooks_that_are_never_called_are_violated() -> None:
     assert told("llm-hooks-complete", _hooked([])) == [
-        "run R1: on_llm_start of the run's hooks was due 1 times and called 0",
-        "run R1: on_llm_end of the run's hooks was due 1 times and called 0",
+        "run R1: on_llm_start of the run's hooks was due once and called 0 times",
+        "run R1: on_llm_end of the run's hooks was due once and called 0 times",
     ]
 
 

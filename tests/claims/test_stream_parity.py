@@ -47,7 +47,7 @@ def test_a_run_that_ends_differently_is_violated(what: str) -> None:
                 items = [{"type": "message_output_item", "raw_item": message("x")}]
                 script.end(run, items=[] if streamed else items)
 
-    assert f"run R1 as written and streamed differ in {what}" in told(RULE, *_pair(write))
+    assert f"run R1 comes to something else when it is streamed: other {what}" in told(RULE, *_pair(write))
 
 
 def test_tools_that_run_in_another_order_agree() -> None:
@@ -167,4 +167,6 @@ def test_a_model_that_is_asked_once_more_answers_the_same_so_far() -> None:
             script.model(run, "go", message("yes"))
         script.end(run, final_output="yes")
 
-    assert told(RULE, *_pair(write)) == ["run R1 as written and streamed differ in model inputs"]
+    assert told(RULE, *_pair(write)) == [
+        "run R1 comes to something else when it is streamed: other model inputs"
+    ]

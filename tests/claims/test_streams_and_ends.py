@@ -23,7 +23,7 @@ def _stream(announced: list[tuple[str, object]], items: list[object], **end: obj
 def test_an_item_announced_under_another_name_is_violated() -> None:
     script = _stream([("tool_called", HANDOFF_ITEM)], [HANDOFF_ITEM])
     assert told("stream-tells-result", script) == [
-        "stream of run R1: announced handoff_call_item as tool_called"
+        "the stream of run R1 announced handoff_call_item as tool_called"
     ]
 
 
@@ -31,8 +31,8 @@ def test_an_item_announced_under_another_name_is_violated() -> None:
     ("announced", "items", "word"),
     [
         ([("tool_called", CALL_ITEM), ("tool_called", CALL_ITEM)], [CALL_ITEM], "more than once"),
-        ([("tool_called", CALL_ITEM)], [SAID_ITEM, SAID_ITEM], "not in the result"),
-        ([("tool_called", CALL_ITEM)], [CALL_ITEM, SAID_ITEM], "not announced"),
+        ([("tool_called", CALL_ITEM)], [SAID_ITEM, SAID_ITEM], "which its result does not hold"),
+        ([("tool_called", CALL_ITEM)], [CALL_ITEM, SAID_ITEM], "did not announce"),
     ],
 )
 def test_a_stream_that_differs_from_the_result_is_violated(

@@ -92,7 +92,7 @@ def test_report_writes_the_issue_to_the_standard_output() -> None:
     done = run("report", "x.agentproof.zip", "--trust", "reporters")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("### Describe the bug\n")
-    assert "Attached: `x.agentproof.zip`" in done.stdout
+    assert "Attached as `x.agentproof.zip`" in done.stdout
 
 
 def test_report_of_a_stranger_says_that_nobody_trusts_it(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_report_takes_the_recordings_of_a_comparison(tmp_path: Path) -> None:
     write_comparison(tmp_path / "comparison.agentproof.zip", "case")
     done = run("report", "comparison.agentproof.zip")
     assert done.exit_code == 0, done.stderr
-    assert "- On other builds: on `0.20.0` no" in done.stdout
+    assert "- Known-good control: on `0.20.0` no" in done.stdout
 
 
 def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issue(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 import webbrowser
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from markdown_it import MarkdownIt
 
+from agentproof import claims
 from agentproof.bundle.store import find_bundles, read_bundle, shelf_of, without_wheel, zip_bytes
 from agentproof.bundle.text import find_blocks, zip_in
 from agentproof.check.bundle import Reader, check_bundle
@@ -24,7 +26,7 @@ from agentproof.render.getting import DISTRIBUTION, Getting
 from agentproof.render.issue import Part
 from agentproof.render.markdown import MAX_ADDRESS, render_issue
 from agentproof.render.story import Story, tell
-from agentproof.render.terms import proposed_title
+from agentproof.render.terms import EFFECTS_OF, named, proposed_title, reason_in_words
 from tests import committed, forge
 from tests.forge import REPORTER, Draft, draft, sources, trust_in
 
@@ -95,7 +97,7 @@ def test_what_is_not_shown_is_said() -> None:
     bad, good = story_of(draft()), story_of(draft(holds=True))
     alone = render_issue(bad, attachment="x.zip").text
     for words in (
-        "- how often a real model takes this way: the answers are scripted",
+        "- how often a real model does this: its answers are scripted",
         "- a known-good control: no build on which it does not show was recorded",
         "- the current development branch: no commit of it was recorded",
         "- why: nothing here names lines of the SDK",
@@ -104,6 +106,40 @@ def test_what_is_not_shown_is_said() -> None:
     with_control = render_issue(bad, attachment="x.zip", others=[good]).text
     assert "a known-good control: no build" not in with_control
     assert "- Known-good control: on `0.20.0` no (evidence" in with_control
+
+
+def test_each_effect_is_of_a_rule_that_there_is() -> None:
+    assert EFFECTS_OF.keys() <= claims.INVARIANTS.keys()
+
+
+def test_a_recording_that_violates_nothing_says_so_first() -> None:
+    text = render_issue(story_of(draft(holds=True)), attachment="x.zip").text
+    assert text.split("\n\n")[1].startswith("With `openai-agents` `0.20.0` no rule is violated in this")
+
+
+def test_a_call_is_named_with_its_tool_and_a_session_by_its_class() -> None:
+    made = draft()
+    used = {
+        "kind": "session.used",
+        "operation": "get_items",
+        "by_sdk": False,
+        "session_class": "agents.memory:SQLiteSession",
+        "result": [],
+        "after": [1],
+    }
+    for trace in made.traces.values():
+        events = trace["events"]
+        events[-2:-2] = [{**used, "session": "D1"}, {**used, "session": "D2"}]
+        for seq, event in enumerate(events, start=1):
+            event["seq"] = seq
+    story = story_of(made)
+    telling = story.tellings[0]
+    assert named("S2 and run R1 of session D2", telling) == (
+        "the 2nd RunState and the 1st run of the 2nd SQLiteSession"
+    )
+    assert named("S2 (M1) stays", telling, only=()) == "S2 stays"
+    reason = replace(story.violated[0].reasons[0], text="call_1 was lost; call_1 is", calls=("call_1",))
+    assert reason_in_words(story, reason) == "call_1 (pay) was lost; call_1 is"
 
 
 # Run from the report alone
@@ -198,7 +234,7 @@ def test_parts_are_left_out_in_their_order_and_it_is_said_which() -> None:
         assert all(part.value in issue.text for part in issue.left_out)
         seen.append(list(Part).index(issue.left_out[-1]))
     assert seen == sorted(seen), "what matters more is left out later"
-    assert len(set(seen)) > 2
+    assert len(set(seen)) > 1
 
 
 def test_what_fits_after_something_larger_was_left_out_is_put_back() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ...models.events import ToolEnded, ToolStarted
 from ...models.manifest import Finding
+from ...models.text import one_line
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
@@ -76,5 +77,5 @@ def _served_by(nested: Run, run: Run, view: View) -> ToolStarted | None:
 
 def explain(finding: Finding) -> str:
     """What it gave, and what its run gave."""
-    gave = f"agent tool {finding.tool} gave {finding.after!r:.60} for {finding.call_id}"
-    return f"{gave}; its run's final output is {finding.before!r:.60}"
+    gave = f"agent tool {finding.tool} gave {one_line(repr(finding.after), 60)} for {finding.call_id}"
+    return f"{gave}; its run's final output is {one_line(repr(finding.before), 60)}"

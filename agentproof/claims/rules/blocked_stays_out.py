@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from ...models.events import Event
 from ...models.items import Key, items_of, key_of, type_of
 from ...models.manifest import Finding
+from ...models.text import one_line
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
@@ -93,4 +94,4 @@ def _violations(run: Run, keys: set[Key], view: View) -> Iterator[Finding]:
 def explain(finding: Finding) -> str:
     """What was blocked and seen again."""
     what = finding.after[-1] if isinstance(finding.after, list) and finding.after else ""
-    return f"{what!r:.60}, blocked in run {finding.run}, is in {finding.subject}"
+    return f"{one_line(repr(what), 60)}, blocked in run {finding.run}, is in {finding.subject}"

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from ...errors import BundleError
 from ...models.events import BodyRaised, BodyReturned, BodyStarted
 from ...models.manifest import Finding
+from ...models.text import times
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
@@ -111,7 +112,7 @@ def explain(finding: Finding) -> str:
     """What ran without a hook, or was told without having run."""
     if finding.code == "unannounced":
         return (
-            f"run {finding.run}: the function of tool {finding.tool} began {finding.after} times; "
-            f"on_tool_start was called {finding.before} times"
+            f"run {finding.run}: the function of tool {finding.tool} began {times(finding.after)}; "
+            f"on_tool_start was called {times(finding.before)}"
         )
     return f"run {finding.run}: tool {finding.tool} ended for {finding.call_id}; its function never ran"

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...models.events import GuardrailRan
 from ...models.manifest import Finding
+from ...models.text import times
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 from ..trace.runs import Run
@@ -104,4 +105,4 @@ def _listed(run: Run, kind: str) -> list[Any] | None:  # Any: values
 def explain(finding: Finding) -> str:
     """Which guardrail is missing."""
     listed = {"not_listed": "its result lists", "not_told": "its exception tells"}[finding.code]
-    return f"{finding.subject} ran {finding.before} times in run {finding.run}; {listed} {finding.after}"
+    return f"{finding.subject} ran {times(finding.before)} in run {finding.run}; {listed} {finding.after}"

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from ...models.events import HandoffMade, HookCalled
 from ...models.items import items_of
 from ...models.manifest import Finding
+from ...models.text import one_line, times
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
 from ..trace.hooks import known_hooks
@@ -101,14 +102,14 @@ def _handoffs(run: Run, view: View) -> Iterator[Finding]:
 
 def explain(finding: Finding) -> str:
     """Which hook was missing or told something else."""
-    run, due, times = finding.run, finding.before, finding.after
+    run, due, called = finding.run, finding.before, finding.after
     match finding.code:
         case "tool":
             call = f"tool {finding.tool} for {finding.call_id}"
-            return f"run {run}: {due} starts and {times} ends of {call}"
+            return f"run {run}: {due} starts and {called} ends of {call}"
         case "agent_end":
-            return f"run {run} finished; on_agent_end was called {times} times"
+            return f"run {run} finished; on_agent_end was called {times(called)}"
         case "agent_end_output":
-            return f"run {run}: on_agent_end was told {due!r:.50}, not the final output"
+            return f"run {run}: on_agent_end was told {one_line(repr(due), 50)}, not the final output"
         case _:
-            return f"run {run} holds {due} handoffs; on_handoff was called {times} times"
+            return f"run {run} holds {due} handoffs; on_handoff was called {times(called)}"

@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from ...models.events import HookCalled
 from ...models.manifest import Finding
+from ...models.text import times
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
 from ..trace.hooks import known_hooks
@@ -73,11 +74,11 @@ def _tried_again(run: Run) -> int:
 
 
 def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:
-    for run, scope, hook, wanted, times in judged:
-        if times == wanted or run.ended is None:
+    for run, scope, hook, wanted, called in judged:
+        if called == wanted or run.ended is None:
             continue
         tripped = run.ended.error is not None and run.ended.error.type.endswith("TripwireTriggered")
-        if tripped and times < wanted:
+        if tripped and called < wanted:
             continue
         yield make_finding(
             code="called_otherwise",
@@ -85,10 +86,11 @@ def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:
             run=run.label,
             subject=f"{hook} of the {scope}'s hooks",
             before=wanted,
-            after=times,
+            after=called,
         )
 
 
 def explain(finding: Finding) -> str:
     """Which hook was called how often."""
-    return f"run {finding.run}: {finding.subject} was due {finding.before} times and called {finding.after}"
+    due, called = times(finding.before), times(finding.after)
+    return f"run {finding.run}: {finding.subject} was due {due} and called {called}"

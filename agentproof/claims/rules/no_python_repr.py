@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ...models.events import McpCalled, ModelCalled, ToolStarted
 from ...models.items import call_id_of, is_output, items_of, key_of
 from ...models.manifest import Finding
+from ...models.text import one_line
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 
@@ -106,4 +107,5 @@ def _is_repr(text: str) -> bool:
 
 def explain(finding: Finding) -> str:
     """Which output is a repr."""
-    return f"the output of {finding.call_id} reaches the model as a Python repr: {finding.after!r:.70}"
+    text = one_line(repr(finding.after), 70)
+    return f"the output of {finding.call_id} reaches the model as a Python repr: {text}"

@@ -80,4 +80,5 @@ def explain(finding: Finding) -> str:
         case "left_waiting":
             return f"run {finding.run} was over; its stream went on waiting until it was cancelled"
         case _:
-            return f"run {finding.run} failed with {finding.subject}; its stream ended without saying so"
+            error = (finding.subject or "an exception").removeprefix("builtins:").replace(":", ".")
+            return f"run {finding.run} failed with {error}; its stream ended without saying so"

@@ -104,4 +104,4 @@ def _answer(event: Event) -> Any:  # Any: values
 
 def explain(finding: Finding) -> str:
     """In what the modes differ."""
-    return f"run {finding.run} as written and streamed differ in {finding.subject}"
+    return f"run {finding.run} comes to something else when it is streamed: other {finding.subject}"

@@ -97,9 +97,9 @@ def _finding(code: str, events: tuple[Event, ...], run: str, subject: str, view:
 def explain(finding: Finding) -> str:
     """What the stream said, or did not."""
     said = {
-        "misnamed": "announced",
-        "announced_again": "announced more than once",
-        "not_in_result": "announced, but not in the result:",
-        "not_announced": "in the result, but not announced:",
+        "misnamed": "announced {}",
+        "announced_again": "announced {} more than once",
+        "not_in_result": "announced {}, which its result does not hold",
+        "not_announced": "did not announce {}, which its result holds",
     }[finding.code]
-    return f"stream of run {finding.run}: {said} {finding.subject}"
+    return f"the stream of run {finding.run} {said.format(finding.subject)}"

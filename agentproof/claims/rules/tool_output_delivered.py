@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from ...models.events import GuardrailRan, ToolEnded, ToolStarted
 from ...models.items import Item, call_id_of, items_of, raw_of
 from ...models.manifest import Finding
+from ...models.text import one_line
 from ...models.wire import encode
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome, short
@@ -95,7 +96,6 @@ def _pairs(run: Run) -> Iterator[tuple[Run, ToolEnded, Item]]:
 
 def explain(finding: Finding) -> str:
     """What was given and what is held."""
-    return (
-        f"tool {finding.tool} gave {finding.before!r:.50} for {finding.call_id}; the result of run "
-        f"{finding.run} holds {finding.after!r:.50}"
-    )
+    gave, holds = (one_line(repr(side), 50) for side in (finding.before, finding.after))
+    told = f"tool {finding.tool} gave {gave} for {finding.call_id}"
+    return f"{told}; the result of run {finding.run} holds {holds}"

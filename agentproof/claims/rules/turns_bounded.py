@@ -13,6 +13,7 @@ Shown by: a fault seeded into 0.24.0, `tests/seeded/turns-bounded.toml`.
 """
 
 from ...models.manifest import Finding
+from ...models.text import times
 from ..trace.evidence import Evidence
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
 
@@ -46,4 +47,4 @@ def evaluate(evidence: Evidence) -> Outcome:
 
 def explain(finding: Finding) -> str:
     """How many turns it took."""
-    return f"run {finding.run} asked its model {finding.after} times with max_turns={finding.before}"
+    return f"run {finding.run} asked its model {times(finding.after)} with max_turns={finding.before}"

@@ -118,7 +118,8 @@ class RunEnded(Event):
             waiting = listed((item.words() for item in self.interruptions), 4)
             return f"run {self.run} pauses for a decision on {waiting}"
         if self.outcome == "returned":
-            return f"run {self.run} returns {value_text(self.final_output, 160)}"
+            gave = "None" if self.final_output is None else value_text(self.final_output, 160)
+            return f"run {self.run} returns {gave}"
         if self.outcome == "unfinished":
             return f"run {self.run} has not ended when the script is over"
         return f"run {self.run}: {self.outcome}"

@@ -38,9 +38,10 @@ class SessionUsed(Event):
         who = "the SDK" if self.by_sdk else "the script"
         count = len(items_of(self.items if self.items is not None else self.result))
         limit = "" if self.limit is None else f" of at most {self.limit}"
+        some = f"{count}{limit} item{'' if count == 1 and not limit else 's'}"
         verb = {
-            "add_items": f"adds {count} to",
-            "get_items": f"reads {count}{limit} from",
+            "add_items": f"adds {some} to",
+            "get_items": f"reads {some} from",
             "pop_item": "takes the last of",
             "clear_session": "clears",
         }[self.operation]
