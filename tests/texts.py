@@ -26,12 +26,12 @@ from agentproof.bundle.store import (
     without_wheel,
     zip_bytes,
 )
-from agentproof.bundle.text import find_blocks
+from agentproof.bundle.text import decoded, find_blocks
 from agentproof.bundle.zip import stored_zip
 from agentproof.errors import BundleError
 from agentproof.render.embedded import folded
 from tests import committed
-from tests.mutations import WHITE_SPACE
+from tests.mutations import mutated
 
 PROSE = "Hello @octocat,\n\nsee #1 & <b>this</b>:\n\n"
 
@@ -44,6 +44,10 @@ def copied(block: str) -> Iterator[tuple[str, str]]:
     yield "CR", block.replace("\n", "\r")
     yield "trailing blanks", re.sub("$", "  \t", block, flags=re.M)
     yield "no-break spaces behind", re.sub("$", "\u00a0", block, flags=re.M)
+    yield "no-break spaces for blanks", block.replace(" ", "\u00a0")
+    yield "no-break spaces within", re.sub("(?<=[A-Za-z0-9+/]{50})(?=[A-Za-z0-9+/])", "\u00a0", block)
+    yield "wrapped in a mail, quoted where it was not broken", textwrap.indent(_wrapped(block, 76), "> ")
+    yield "wrapped in a mail, quoted once", _wrapped(textwrap.indent(block, "> "), 72)
     yield "indented", textwrap.indent(block, "      ")
     yield "quoted", textwrap.indent(block, "> ", lambda _: True)
     yield "quoted three times, CRLF", textwrap.indent(block, ">> > ", lambda _: True).replace("\n", "\r\n")
@@ -51,13 +55,18 @@ def copied(block: str) -> Iterator[tuple[str, str]]:
     yield "escaped as numbers", block.replace("+", "&#43;").replace("/", "&#x2F;").replace("=", "&#61;")
     yield "escaped twice", html.escape(block.replace("=", "&#61;"))
     yield "empty lines between", block.replace("\n", "\n\n")
-    yield (
-        "broken at 40",
-        "\n".join(re.findall(r"\S{1,40}|\n", block)).replace("AGENTPROOF\nBUNDLE", "AGENTPROOF BUNDLE"),
-    )
+    yield "broken at 40", _wrapped(block, 40)
     yield "on one line", block.replace("\n", " ")
     yield "with soft hyphens", re.sub(r"([A-Za-z0-9+/]{50})(?=[A-Za-z0-9+/])", "\\1\u00ad", block)
     yield "with a byte order mark", f"\ufeff{block}"
+
+
+def _wrapped(block: str, width: int) -> str:
+    return "\n".join(piece for line in block.split("\n") for piece in _pieces(line, width))
+
+
+def _pieces(line: str, width: int) -> list[str]:
+    return [line[at : at + width] for at in range(0, len(line), width)] or [""]
 
 
 def spoilt(block: str) -> Iterator[tuple[str, str]]:
@@ -83,16 +92,10 @@ def spoilt(block: str) -> Iterator[tuple[str, str]]:
 
 
 def changed(block: str, *, positions: int) -> Iterator[tuple[str, str]]:
-    """Small changes at so many places, as `mutations.mutated` makes them of bytes."""
+    """The changes of `mutations.mutated` at so many places."""
     step = max(len(block) // positions, 1)
-    for at in range(0, len(block), step):
-        before, letter, after = block[:at], block[at], block[at + 1 :]
-        blank = WHITE_SPACE[at % len(WHITE_SPACE)].decode()
-        yield f"replace {at}", f"{before}{chr(ord(letter) ^ (1 << at % 7))}{after}"
-        yield f"blank {at}", f"{before}{blank}{after}"
-        yield f"insert {at}", f"{before}A{letter}{after}"
-        yield f"insert blank {at}", f"{before}{blank}{letter}{after}"
-        yield f"delete {at}", f"{before}{after}"
+    for name, data in mutated(block.encode("ascii"), step=step):
+        yield name, decoded(data)
 
 
 def outcome(text: str, data: bytes) -> str:
