@@ -8,7 +8,7 @@ import click
 
 from ..models.explanation import Explanation, FunctionPlace, QuotedLine, SharedObject, Side, Statement
 from ..models.text import visible
-from .markup import code, fence, prose
+from .markup import code, fence, prose, sentence
 
 WIDTH = 80
 
@@ -146,15 +146,15 @@ def render_cause(told: Explanation, *, lines: bool = True) -> Iterator[str]:
         name = code(f"{place_of(each)} {each.function}")
         url = next(iter(links(told, each)), None)
         place = f"[{name}]({url})" if url is not None else name
-        yield f"{number}. {place}, git blob {code(each.blob[:10])}: {prose('; '.join(each.signals))}"
+        yield f"{number}. {place}, git blob {code(each.blob[:10])}: {sentence('; '.join(each.signals))}"
     first = next((each for each in told.functions if each.lines), None)
     if first is not None and lines:
         yield ""
         yield fence("\n".join(_diff(first)), "diff", limit=3000)
     for commit in told.commits:
-        yield f"- commit {code(commit.id[:10])}: {prose(commit.subject)}"
+        yield f"- commit {code(commit.id[:10])}: {sentence(commit.subject)}"
     for note in told.notes:
-        yield f"- {prose(note)}"
+        yield f"- {sentence(note)}"
 
 
 def place_of(each: FunctionPlace) -> str:

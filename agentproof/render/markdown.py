@@ -356,7 +356,7 @@ def _expected(story: Story) -> Iterator[str]:
     yield ""
     expectations = story.manifest.reproduction.expectations
     if expectations is not None and expectations.should is not None:
-        yield prose(expectations.should)
+        yield sentence(expectations.should)
         yield ""
     if story.verdict.status == "holds" and not any(claim.is_expected for claim in story.claims):
         yield (
@@ -366,9 +366,9 @@ def _expected(story: Story) -> Iterator[str]:
     expected = [claim for claim in story.claims if claim.is_expected]
     for claim in expected[:_MAX_CLAIMS]:
         met = {"holds": " (so it is)", "violated": "", "not_observed": " (not seen)"}[claim.status]
-        yield f"- {prose(claim.rule)}{met}"
+        yield f"- {sentence(claim.rule, limit=600)}{met}"
     for claim in [claim for claim in story.violated if not claim.is_expected][:_MAX_CLAIMS]:
-        yield f"- {prose(claim.rule)} ({prose(claim.id)})"
+        yield f"- {sentence(claim.rule, limit=600)} ({prose(claim.id)})"
     if story.violated:
         yield ""
         yield "The recording shows that this is not so; whether the SDK promises it is for you to decide."

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .. import claims
-from ..models.diff import ABSENT, Change, diff
+from ..models.diff import ABSENT, Change, aligned, diff
+from ..models.events import ResultObserved
 from ..models.manifest import ClaimResult, EventRef, Finding, Status
 from ..models.trace import Mode
-from .steps import TraceStory
+from .steps import Step, TraceStory
 
 TIMES = ("before", "after")
 MODES = ("as written", "streamed")
@@ -156,7 +157,8 @@ def _changes(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Trace
     told = claims.change_of(finding)
     before, after = told.before, told.after
     if finding.pointer is not None:
-        yield _in_states(finding, tellings) or Change(finding.pointer, before, after)
+        found = list(_in_states(finding, tellings))
+        yield from found or [Change(finding.pointer, before, after)]
     elif claim.mode == "both" and not (before is ABSENT and after is ABSENT):
         where = finding.subject or "value"
         if isinstance(before, dict) and isinstance(after, dict):
@@ -167,11 +169,32 @@ def _changes(claim: ClaimResult, finding: Finding, tellings: Mapping[Mode, Trace
             yield Change(where, before, after)
 
 
-def _in_states(finding: Finding, tellings: Mapping[Mode, TraceStory]) -> Change | None:
+def _in_states(finding: Finding, tellings: Mapping[Mode, TraceStory]) -> Iterator[Change]:
+    """What changed there. A finding goes by places in a list; where an entry was lost or came, it is that."""
+    pointer = finding.pointer or ""
     for ref in finding.events:
         telling = tellings.get(ref.mode)
-        for look in telling.step(ref.seq).looks if telling else ():
-            for change in look.changes if look.state == finding.state else ():
-                if change.pointer == finding.pointer:
-                    return change
-    return None
+        for changes in _looked_at(telling.step(ref.seq), finding) if telling else ():
+            exact = [change for change in changes if change.pointer == pointer]
+            lists = tuple({of_list for change in changes if (of_list := _moved(change, pointer)) is not None})
+            if exact or lists:
+                yield from exact or (change for change in changes if change.pointer.startswith(lists))
+                return
+
+
+def _looked_at(step: Step, finding: Finding) -> Iterator[tuple[Change, ...]]:
+    """What changed in the state that a finding is about, or in the result."""
+    yield from (look.changes for look in step.looks if look.state == finding.state)
+    if finding.state is None and isinstance(step.event, ResultObserved):
+        yield tuple(aligned(step.event.before, step.event.now))
+
+
+def _moved(change: Change, pointer: str) -> str | None:
+    """The list around a pointer that lost or got an entry by this change, at its place or before."""
+    of_list, _, place = change.pointer.rpartition("/")
+    of_list += "/"
+    if (change.before is ABSENT) == (change.after is ABSENT) or not place.isdecimal():
+        return None
+    entry = pointer.removeprefix(of_list).partition("/")[0]
+    behind = pointer.startswith(of_list) and entry.isdecimal() and int(entry) >= int(place)
+    return of_list if behind else None

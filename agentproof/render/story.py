@@ -13,7 +13,7 @@ from .. import claims
 from ..bundle.store import Bundle
 from ..check.bundle import CheckedBundle
 from ..errors import BundleError
-from ..models.diff import diff
+from ..models.diff import aligned
 from ..models.events import (
     Event,
     RunEnded,
@@ -39,7 +39,7 @@ _HEAD_BYTES = 16_384
 # A script's docstring after its comments; the script is read, never parsed by Python.
 _DOCSTRING = re.compile(
     r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
-    r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')\s*(?P<line>(?:(?!(?P=quote))[^\n]){3,200}?)\s*(?:(?P=quote)|\n)"
+    r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')(?:\\\n)?\s*(?P<line>(?:\\[^\n]|(?!(?P=quote))[^\n\\]){3,200}?)\s*(?:(?P=quote)|\n)"
 )
 MODES: tuple[Mode, ...] = ("as-written", "streamed")
 
@@ -93,7 +93,7 @@ class Story:
             return reproduction.title
         source = self.bundle.members[reproduction.entry][:_HEAD_BYTES].decode("utf-8", "replace")
         found = _DOCSTRING.match(source)
-        return found["line"].strip() if found else None
+        return re.sub(r"\\(['\"\\])", r"\1", found["line"]).strip() if found else None
 
     def telling(self, mode: Mode) -> TraceStory | None:
         return next((each for each in self.tellings if each.mode == mode), None)
@@ -216,7 +216,7 @@ def _looks(
 def _look(state: str, before: str | None, after: str, states: Mapping[str, Any]) -> Look:  # Any: JSON
     if before is None or before == after:
         return Look(state, before, after)
-    return Look(state, before, after, tuple(diff(states[before], states[after])))
+    return Look(state, before, after, tuple(aligned(states[before], states[after])))
 
 
 def _tree(steps: Iterable[Step]) -> Iterator[Step | Branch]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentproof.errors import FormatError
 from agentproof.models import diff as module
-from agentproof.models.diff import ABSENT, Change, diff
+from agentproof.models.diff import ABSENT, Change, aligned, diff
 
 LEAVES = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([0.0, 1.0, "", "a", "b/c", "~"])
 JSON = st.recursive(
@@ -52,3 +52,31 @@ def test_pointers_are_escaped_and_sides_may_be_absent() -> None:
 
 def test_order_of_keys_is_no_difference() -> None:
     assert list(diff({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}})) == []
+
+
+def told(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
+    return [(change.pointer, change.before, change.after) for change in aligned(before, after)]
+
+
+def test_a_lost_entry_of_a_list_is_told_as_one() -> None:
+    items = [{"id": f"i{n}", "text": "same"} for n in range(25)]
+    assert len(list(diff(items, items[1:]))) == 25
+    assert told({"items": items}, {"items": items[1:]}) == [("/items/0", items[0], ABSENT)]
+    assert told(items, [*items[:3], {"id": "new"}, *items[3:]]) == [("/3", ABSENT, {"id": "new"})]
+
+
+def test_an_entry_that_changed_is_found_by_its_id_and_others_by_their_order() -> None:
+    before = [{"call_id": "a", "n": 1}, {"call_id": "b", "n": 1}, {"call_id": "c", "n": 1}]
+    after = [{"call_id": "b", "n": 1}, {"call_id": "c", "n": 2}]
+    assert told(before, after) == [("/0", before[0], ABSENT), ("/2/n", 1, 2)]
+    assert told([1, 2, 3], [1, 5, 3]) == [("/1", 2, 5)]
+    assert told([{"raw_item": {"id": "x"}, "n": 1}, 7], [8, {"raw_item": {"id": "x"}, "n": 2}]) == [
+        ("/0/n", 1, 2),
+        ("/1", 7, 8),
+    ]
+
+
+@settings(max_examples=100)
+@given(JSON, JSON)
+def test_both_ways_to_tell_agree_on_whether_anything_changed(before: Any, after: Any) -> None:
+    assert bool(told(before, after)) == bool(list(diff(before, after)))

@@ -82,6 +82,7 @@ def test_a_violation_of_what_the_reporter_expects_is_the_first_sentence() -> Non
         ("Minimal reproduction", "With openai-agents 0.20.0: tool pay ran for call_1"),
         ("Repro for issue #4413.", "With openai-agents 0.20.0: tool pay ran for call_1"),
         ('"Quoted" titles are kept', '"Quoted" titles are kept'),
+        (r"It\'s lost", "It's lost"),
         ("x" * 60 + " and " + "y" * 60 + " " + "z" * 60, f"{'x' * 60} and {'y' * 60}…"),
     ],
 )
@@ -140,6 +141,22 @@ def test_a_call_is_named_with_its_tool_and_a_session_by_its_class() -> None:
     assert named("S2 (M1) stays", telling, only=()) == "S2 stays"
     reason = replace(story.violated[0].reasons[0], text="call_1 was lost; call_1 is", calls=("call_1",))
     assert reason_in_words(story, reason) == "call_1 (pay) was lost; call_1 is"
+
+
+def test_an_entry_that_a_result_lost_is_told_as_one_change() -> None:
+    made = draft()
+    items = [{"type": "message_output_item", "raw": {"id": f"m{n}", "content": "x"}} for n in range(20)]
+    seen = {"kind": "result.observed", "result": "Q2", "of_run": "R2", "moment": "exit"}
+    changed = {"before": {"items": items}, "now": {"items": items[1:]}}
+    for trace in made.traces.values():
+        events = trace["events"]
+        events[-2:-2] = [{**seen, **changed}]
+        for seq, event in enumerate(events, start=1):
+            event["seq"] = seq
+    story = story_of(made)
+    claim = next(claim for claim in story.violated if claim.id == "result-integrity")
+    assert [change.pointer for reason in claim.reasons for change in reason.changes] == ["/items/0"]
+    assert "@@ result of R2 /items/0 @@" in render_issue(story, attachment="x.zip").text
 
 
 # Run from the report alone
