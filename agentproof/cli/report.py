@@ -146,7 +146,7 @@ def report(
         told = explanations_of(causes, [story for group in groups for story in group.stories])
         _write(render_page(groups, causes=told), output, quiet=quiet)
         return
-    story, described = _described(groups[0], causes)
+    story, described = _described(groups[0], causes, {path.name for path in bundles})
     issue = described(block=_block(bundles, groups[0]) if embedded else None)
     _write(issue.text, output, quiet=quiet)
     if not quiet:
@@ -204,8 +204,11 @@ def _chosen(
     return groups
 
 
-def _described(group: Group, causes: tuple[Path, ...]) -> tuple[Story, Callable[..., Issue]]:
-    """What the issue is about, and what renders it, given how much of it may be said."""
+def _described(group: Group, causes: tuple[Path, ...], given: set[str]) -> tuple[Story, Callable[..., Issue]]:
+    """What the issue is about, and what renders it, given how much of it may be said.
+
+    `given` are the names of files that may be attached; what --latest has recorded is in none.
+    """
     from ..environment.own import address_and_commit
     from ..render.getting import DISTRIBUTION, Getting
     from ..render.markdown import render_issue
@@ -220,10 +223,12 @@ def _described(group: Group, causes: tuple[Path, ...]) -> tuple[Story, Callable[
         good, (story, *others) = story, others
         others = [good, *others]
         lead = visible_words(group.row.cells[1], group.row)
+    files = [*dict.fromkeys(_as_zip(each.file) for each in group.recordings if each.file in given)]
     rendered = partial(
         render_issue,
         story,
-        attachment=_as_zip(group.recordings[0].file),
+        attachment=files[0],
+        more=files[1:],
         others=others,
         lead=lead,
         cause=explanations_of(causes, [story]).get(story.report.bundle_id or ""),

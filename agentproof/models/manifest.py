@@ -382,3 +382,8 @@ class Manifest(Wire):
     evidence_id: Sha256
     members: ListOf[Member]
     """Every file but this one and the attestations, sorted by path; those under `wheels/` may be absent."""
+
+
+def not_watched(manifest: Manifest) -> list[Gap]:
+    """The parts of the SDK that the script used and that the recorder does not know."""
+    return [gap for gap in manifest.coverage if gap.code == "not_watched"]

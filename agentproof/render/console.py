@@ -13,7 +13,7 @@ import click
 from .. import claims
 from ..claims.judge import BEYOND, explain_reason
 from ..models.diff import Absent
-from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build
+from ..models.manifest import ClaimResult, Conduct, Finding, Manifest, name_of_build, not_watched
 from ..models.report import ON_REQUEST, Covers, Report, ReportedClaim
 from ..models.statement import GITHUB
 from ..models.trace import Mode, Trace
@@ -118,6 +118,8 @@ def render_verdict(
         yield from labelled("not observed", name)
         for line in _reasons(group):
             yield from labelled("", f"  {line}")
+    for gap in not_watched(document):
+        yield from labelled("not recorded", f"{gap.what}: {gap.why}")
     for recording in document.recordings if judgement.verdict != "inconclusive" else ():
         if recording.touched:
             parts = ", ".join(recording.touched)

@@ -7,7 +7,7 @@ from enum import Enum
 from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
 from ..models.events.phrases import describe_call
-from ..models.manifest import name_of_build
+from ..models.manifest import name_of_build, not_watched
 from ..models.text import as_text, one_line, value_text
 from .ending import ending_hints
 from .markup import code, fence, prose, sentence
@@ -304,7 +304,7 @@ def _depths(parts: Iterable[Step | Branch], depth: int = 0) -> dict[int, int]:
 
 def _no_tool_ran(story: Story) -> str:
     """No more than was watched."""
-    unseen = [gap.what for gap in story.manifest.coverage if gap.code == "not_watched"]
+    unseen = [gap.what for gap in not_watched(story.manifest)]
     if not unseen:
         return "No tool ran."
     return (

@@ -5,7 +5,7 @@ too long all the same, parts are left out in the order of `issue.Part`, and the 
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -56,6 +56,7 @@ def render_issue(
     story: Story,
     *,
     attachment: str,
+    more: Sequence[str] = (),
     others: Iterable[Story] = (),
     lead: str | None = None,
     cause: Explanation | None = None,
@@ -66,10 +67,11 @@ def render_issue(
 ) -> Issue:
     """The issue's title and body.
 
-    `attachment` is the name of the file to attach; `others` are recordings of the same reproduction on other
-    releases; `lead` is the first sentence, where it is not the story's own; `cause` is what `explain` found;
-    `getting` is where this agentproof comes from. `block` is the bundle itself, as text that is folded away.
-    The body is of at most `most` characters by `size_of`: by default as a comment takes them.
+    `attachment` is the name of the file to attach, `more` are the names of further ones; `others` are
+    recordings of the same reproduction on other releases; `lead` is the first sentence, where it is not the
+    story's own; `cause` is what `explain` found; `getting` is where this agentproof comes from; `block` is
+    the bundle itself, as text that is folded away. The body is of at most `most` characters by `size_of`: by
+    default as a comment takes them.
 
     Raises:
         CannotDoError: even the shortest one is too long.
@@ -87,7 +89,7 @@ def render_issue(
             *_expected(story),
             *(render_cause(cause, lines=Part.SDK_LINES in kept) if cause is not None else ()),
             *_not_shown(story, others, cause=cause is not None, left_out=left_out),
-            *_evidence(story, attachment, getting or Getting(), inside=block is not None),
+            *_evidence(story, (attachment, *more), getting or Getting(), inside=block is not None),
         ]
         return "\n".join([*lines, *(["", block] if block is not None else ())]) + "\n"
 
@@ -388,13 +390,15 @@ def _not_shown(
         )
 
 
-def _evidence(story: Story, attachment: str, getting: Getting, *, inside: bool) -> Iterator[str]:
+def _evidence(story: Story, files: Sequence[str], getting: Getting, *, inside: bool) -> Iterator[str]:
     report, target = story.report, story.manifest.target
     yield ""
     yield "### Evidence"
     yield ""
-    where = "Below, as text" if inside else f"Attached as {code(attachment)}"
+    where = "Below, as text" if inside else f"Attached as {code(files[0])}"
     yield f"{where}: the recording that this report was written from. {getting.words()}"
+    if len(files) > 1:
+        yield f"On other builds, attached too: {', '.join(map(code, files[1:]))}."
     yield ""
     yield f"- bundle id {code(f'sha256:{report.bundle_id}')}"
     yield f"- evidence id {code(f'sha256:{story.manifest.evidence_id}')}"
@@ -402,9 +406,9 @@ def _evidence(story: Story, attachment: str, getting: Getting, *, inside: bool) 
     for signer in report.signers[:4]:
         yield f"- {signer.role} and signed by {code(signer.key)}{says(signer)}"
     yield ""
-    yield "To check it without network and without running any of it, and to run it again held in:"
+    yield "To check it without network and without running any of it, and to run it again in a sandbox:"
     yield ""
-    file = "issue.md" if inside else shlex.quote(attachment)
+    file = "issue.md" if inside else shlex.quote(files[0])
     if inside:
         yield "(`issue.md` is this text, or the block below, saved.)"
         yield ""

@@ -6,7 +6,7 @@ import click
 
 from ..claims.judge import BEYOND, explain_reason
 from ..errors import UsageError
-from ..models.manifest import name_of_build
+from ..models.manifest import name_of_build, not_watched
 from ..models.text import one_line, pretty, visible
 from .beside import tells_the_same
 from .cause import Place
@@ -58,6 +58,8 @@ def render_story(
             yield f"           … and {len(claim.reasons) - 3} more"
     for text in story.unknown:
         yield f"  not recomputed, since this tool lacks it: {visible(text)}"
+    for gap in not_watched(story.manifest):
+        yield f"  not recorded: {visible(gap.what)}: {visible(gap.why)}"
     for telling in tellings:
         yield ""
         if telling is not tellings[0] and not everything and tells_the_same(tellings[0], telling):

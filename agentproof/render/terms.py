@@ -368,7 +368,7 @@ def not_shown(story: Story, others: Sequence[Story], *, cause: bool) -> Iterator
     if manifest.provider is not None:
         yield "- what a model would answer another time: its answers were recorded once, and replayed"
     elif asked:
-        yield "- how often a real model does this: its answers are scripted, so that it is reachable is all"
+        yield "- how often a real model does this: the answers are scripted, so that it can happen is all"
     if story.violated and not any(is_control(story, other) for other in others):
         yield "- a known-good control: no build on which it does not show was recorded"
     if not any(each.manifest.target.origin.kind == "checkout" for each in (story, *others)):

@@ -1,6 +1,7 @@
 """Replay and comparison on real wheels: the same evidence, a changed trace in words, one checkable file."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.command import agentproof, has_python
+from tests.copying import files_in
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "bundles" / "sibling-approval" / "reproduction.py"
@@ -66,6 +68,27 @@ def test_a_script_that_does_something_else_each_time_is_explained_in_words(tmp_p
     assert done.returncode == 1, done.stdout + done.stderr
     assert "changed: the output of tool pay for call_1 in the 2nd run of clerk" in done.stdout
     assert "DIFFERENT" in done.stdout
+
+
+def test_the_reproduction_runs_from_its_report_alone(tmp_path: Path) -> None:
+    """Two files, copied out of the Markdown and nothing else, give the same evidence again."""
+    (tmp_path / "amounts.py").write_text("AMOUNT = 100\n")
+    text = SCRIPT.read_text().replace("import asyncio\n", "import asyncio\nimport amounts\n")
+    (tmp_path / "repro.py").write_text(text.replace('"Pay 100."', 'f"Pay {amounts.AMOUNT}."'))
+    written = agentproof("record", "repro.py", "--output", "a.agentproof.zip", "--quiet", place=tmp_path)
+    assert written.returncode == 0, written.stderr
+    told = agentproof("report", "a.agentproof.zip", "--quiet", place=tmp_path)
+    files = files_in(told.stdout)
+    assert set(files) == {"amounts.py", "repro.py"}
+    place = tmp_path / "copied"
+    place.mkdir()
+    for name, content in files.items():
+        (place / name).write_text(content)
+    done = agentproof("record", "repro.py", "--output", "b.agentproof.zip", "--quiet", place=place)
+    assert done.returncode == 0, done.stderr
+    evidence = re.search(r"evidence id `sha256:[0-9a-f]{64}`", told.stdout)
+    assert evidence is not None
+    assert evidence[0] in agentproof("report", "b.agentproof.zip", "--quiet", place=place).stdout
 
 
 def test_a_comparison_says_fixed_and_is_checked_as_one_file(bundle: Path, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
-from markdown_it import MarkdownIt
 
 from agentproof import claims
 from agentproof.bundle.store import find_bundles, read_bundle, shelf_of, without_wheel, zip_bytes
@@ -21,13 +20,16 @@ from agentproof.check.bundle import Reader, check_bundle
 from agentproof.cli import cli
 from agentproof.environment import own
 from agentproof.errors import CannotDoError
+from agentproof.render.console import render_verdict
 from agentproof.render.embedded import MAX_COMMENT, as_sent, folded
 from agentproof.render.getting import DISTRIBUTION, Getting
 from agentproof.render.issue import Part
 from agentproof.render.markdown import MAX_ADDRESS, render_issue
 from agentproof.render.story import Story, tell
+from agentproof.render.terminal import render_story
 from agentproof.render.terms import EFFECTS_OF, named, proposed_title, reason_in_words
 from tests import committed, forge
+from tests.copying import files_in
 from tests.forge import REPORTER, Draft, draft, sources, trust_in
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -36,18 +38,6 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def story_of(made: Draft) -> Story:
     reader = Reader(trust=trust_in(REPORTER), sources=sources())
     return tell(check_bundle(made.judged().seal(), reader=reader))
-
-
-def files_in(text: str) -> dict[str, str]:
-    """The files that an issue shows, as somebody copies them: a name, a colon, and a block."""
-    tokens = MarkdownIt("commonmark").parse(text)
-    found = {}
-    for at, token in enumerate(tokens):
-        if token.type == "fence" and tokens[at - 1].type == "paragraph_close":
-            before = tokens[at - 2].content
-            if before.startswith("`") and before.endswith("`:"):
-                found[before[1:-2]] = token.content
-    return found
 
 
 # The first sentence, the title, the way
@@ -98,7 +88,7 @@ def test_what_is_not_shown_is_said() -> None:
     bad, good = story_of(draft()), story_of(draft(holds=True))
     alone = render_issue(bad, attachment="x.zip").text
     for words in (
-        "- how often a real model does this: its answers are scripted",
+        "- how often a real model does this: the answers are scripted",
         "- a known-good control: no build on which it does not show was recorded",
         "- the current development branch: no commit of it was recorded",
         "- why: nothing here names lines of the SDK",
@@ -157,6 +147,18 @@ def test_an_entry_that_a_result_lost_is_told_as_one_change() -> None:
     claim = next(claim for claim in story.violated if claim.id == "result-integrity")
     assert [change.pointer for reason in claim.reasons for change in reason.changes] == ["/items/0"]
     assert "@@ result of R2 /items/0 @@" in render_issue(story, attachment="x.zip").text
+
+
+def test_a_part_of_the_sdk_that_is_not_watched_is_named_wherever_no_tool_is() -> None:
+    made = draft(holds=True)
+    gap = {"what": "realtime", "why": "RealtimeSession was made once; its tools are not recorded"}
+    made.manifest["coverage"] = [{**gap, "code": "not_watched"}]
+    story = story_of(made)
+    words = "realtime: RealtimeSession was made once; its tools are not recorded"
+    assert f"- {words}" in render_issue(story, attachment="x.zip").text
+    shown = render_story(story, tellings=story.tellings, diffs=False, everything=False)
+    assert f"  not recorded: {words}" in list(shown)
+    assert "not recorded  realtime:" in "\n".join(render_verdict(story.manifest))
 
 
 # Run from the report alone
@@ -466,5 +468,8 @@ def test_the_bundle_is_in_what_report_writes() -> None:
     assert "  title         Approving one state approves its sibling\n" in told.stderr
     again = CliRunner().invoke(cli, ["report", "-", "--with-bundle"], input=Path("issue.md").read_text())
     assert (again.exit_code, again.stdout) == (0, Path("issue.md").read_text())
+    Path("good.agentproof.zip").write_bytes(zip_bytes(draft(holds=True).seal()))
+    both = CliRunner().invoke(cli, ["report", "x.agentproof.zip", "good.agentproof.zip"])
+    assert "\nOn other builds, attached too: `good.agentproof.zip`.\n" in both.stdout
     refused = CliRunner().invoke(cli, ["report", "issue.md", "--format", "html", "--web"])
     assert refused.exit_code == 2
