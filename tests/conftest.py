@@ -1,5 +1,16 @@
-"""For all tests: lines are as wide as where nobody said how wide a terminal is."""
+"""For all tests: lines as wide as where nobody said how wide a terminal is, and a fair share of the work."""
 
 import os
+from typing import Any
+
+import pytest
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # Any: xdist is not typed
+    """Files stay together, so that what a module shares is made once; who is done takes from others."""
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
+
+    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None

@@ -286,15 +286,29 @@ def _blocks_in(file: Path) -> list[text.Block]:
         UsageError: it is one to read by its name, and there is none in it.
         BundleError: there are too many in it.
     """
+    is_said = file == STDIN or file.suffix.lower() in _TEXTS
+    if not is_said and not _has_mark(file):
+        return []
     data = (
         read_stdin(MAX_TEXT_BYTES) if file == STDIN else read_bounded(file, limit=MAX_TEXT_BYTES, what="text")
     )
     letters = text.decoded(data)
     blocks = text.find_blocks(letters)
-    if not blocks and (file == STDIN or file.suffix.lower() in _TEXTS):
+    if not blocks and is_said:
         what = "the standard input" if file == STDIN else str(file)
         raise UsageError(f"{what}: no bundle in this text", hint=text.why_none(letters))
     return blocks
+
+
+def _has_mark(file: Path) -> bool:
+    """Whether a block can be in a file. It may be large and mean harm, so it is read piece by piece."""
+    with file.open("rb") as stream:
+        before = b""
+        while piece := stream.read(2**16):
+            if (not before and piece.startswith(text.UTF_16)) or text.NAME in before + piece:
+                return True
+            before = piece[-len(text.NAME) :]
+    return False
 
 
 def _read_file(path: Path) -> dict[str, bytes]:

@@ -28,6 +28,11 @@ from ..limits import MAX_BUNDLE_BYTES, MAX_TEXT_BLOCKS, MAX_XZ_MEMORY
 BEGIN: Final = "-----BEGIN AGENTPROOF BUNDLE-----"
 END: Final = "-----END AGENTPROOF BUNDLE-----"
 
+NAME: Final = b"AGENTPROOF"
+"""What the marks of a block hold in one piece, in UTF-8."""
+UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+"""What a file in UTF-16 begins with."""
+
 _WIDTH: Final = 100
 _BLANK: Final = r"(?:\s|&nbsp;|&#160;)+"
 _MARK: Final = re.compile(rf"-----(BEGIN|END){_BLANK}AGENTPROOF{_BLANK}BUNDLE-----")
@@ -78,7 +83,7 @@ def text_of(data: bytes, *, bundle_id: str) -> str:
 def decoded(data: bytes) -> str:
     """The letters of a file that people saved: UTF-8, or UTF-16 with its mark; what is neither cannot be in
     a block."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith(UTF_16):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8", "replace")
 
@@ -202,6 +207,3 @@ def _lzma() -> ModuleType:
             hint="take the zip, or another Python",
         ) from error
     return lzma
-
-
-__all__ = ["BEGIN", "END", "Block", "decoded", "find_blocks", "text_of", "why_none", "zip_in"]

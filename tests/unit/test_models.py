@@ -1,5 +1,6 @@
 """Models accept what their annotations say, told as JSON or as Python's objects, and are values."""
 
+import builtins
 import copy
 import functools
 import importlib
@@ -77,7 +78,10 @@ def _documents(annotation: Any) -> st.SearchStrategy[Any]:  # Any: type expressi
         if inner is Any:
             return JSON
         if get_origin(inner) is tuple:
-            return st.lists(_documents(get_args(inner)[0]), min_size=limits.get("min_length", 0), max_size=2)
+            first, *others = get_args(inner)
+            if others != [...]:
+                return st.tuples(*map(_documents, (first, *others))).map(list)
+            return st.lists(_documents(first), min_size=limits.get("min_length", 0), max_size=2)
         return _documents(inner)
     match origin, arguments:
         case (typing.Literal, _):
@@ -86,6 +90,8 @@ def _documents(annotation: Any) -> st.SearchStrategy[Any]:  # Any: type expressi
             return st.none() | _documents(inner)
         case (typing.Union | types.UnionType, _):
             return st.one_of(*map(_documents, arguments))
+        case (builtins.dict, [key, inner]):
+            return st.dictionaries(_documents(key), _documents(inner), max_size=2)
     if isinstance(annotation, type) and issubclass(annotation, Wire):
         hints = get_type_hints(annotation, include_extras=True)
         needed: dict[str, Any] = {}  # Any: strategies
@@ -206,7 +212,9 @@ def _weak(annotation: Any) -> Iterator[object]:  # Any: a type expression
             return
         if get_origin(inner) is tuple and fails_fast:
             arguments = get_args(inner)
-    elif origin is tuple or (origin is Literal and not all(isinstance(each, str) for each in arguments)):
+    elif (origin is tuple and ... in arguments) or (
+        origin is Literal and not all(isinstance(each, str) for each in arguments)
+    ):
         yield annotation
     for each in arguments if origin is not Literal else ():
         yield from _weak(each)
@@ -218,6 +226,7 @@ def test_every_array_fails_fast_and_every_literal_number_is_one() -> None:
         for annotation in get_type_hints(wire, include_extras=True).values():
             assert not list(_weak(annotation)), wire
     assert list(_weak(tuple[str, ...]))
+    assert list(_weak(tuple[int, tuple[str, ...]]))
     assert list(_weak(Literal[0] | None))
 
 
