@@ -24,7 +24,7 @@ SSH_KEYGEN = shutil.which("ssh-keygen")
 pytestmark = pytest.mark.skipif(SSH_KEYGEN is None, reason="no ssh-keygen here: openssh-client has it")
 
 ROLES: tuple[Role, ...] = ("recorded", "replayed", "endorsed")
-LINES = 400
+LINES = 150
 
 PRINCIPALS = [
     "a@x",

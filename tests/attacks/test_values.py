@@ -193,7 +193,7 @@ def _exchanged(exchanges: list[tuple[str, int, Any]]) -> forge.Draft | None:  # 
     return draft
 
 
-@settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(EXCHANGES)
 def test_values_of_any_shape_end_in_a_report(exchanges: list[tuple[str, int, Any]]) -> None:
     draft = _exchanged(exchanges)

@@ -54,6 +54,7 @@ def test_the_bug_is_found_in_both_modes_without_any_claim_in_the_script(
     }
 
 
+@pytest.mark.slow  # `.ci/run` requires the evidence of the committed bundle of 0.21.0, which holds
 def test_the_fixed_release_holds(tmp_path: Path) -> None:
     done = agentproof(
         "record",
@@ -83,6 +84,7 @@ def test_another_directory_and_another_cache_give_the_same_bundle(
     assert again.read_bytes() == archive.read_bytes()
 
 
+@pytest.mark.slow  # that they are run so: tests/process/test_runner.py
 def test_repeats_one_after_the_other_give_the_same_bundle(recorded: tuple[Path, dict[str, Any]]) -> None:
     archive, _ = recorded
     conditions = Conditions(side_by_side=False)
@@ -235,11 +237,10 @@ def test_a_script_without_a_target_is_told_how_to_name_one(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("raise KeyError('early')\n", "INCONCLUSIVE"),
         ("import agents\nraise KeyError('late')\n", "INCONCLUSIVE"),
         ("print(1)\n", "never"),
     ],
-    ids=["raises early", "raises late", "no SDK"],
+    ids=["raises late", "no SDK"],
 )
 def test_a_script_that_shows_nothing_is_inconclusive(tmp_path: Path, body: str, words: str) -> None:
     done = _record(tmp_path, _script(tmp_path, body))
@@ -247,9 +248,8 @@ def test_a_script_that_shows_nothing_is_inconclusive(tmp_path: Path, body: str, 
     assert words in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("body", ["", "print('x' * 1_000_000)\n"], ids=["nothing", "a megabyte"])
-def test_a_script_without_a_run_is_judged_by_its_end(tmp_path: Path, body: str) -> None:
-    done = _record(tmp_path, _script(tmp_path, f"import agents\n{body}"))
+def test_a_script_without_a_run_is_judged_by_its_end(tmp_path: Path) -> None:
+    done = _record(tmp_path, _script(tmp_path, "import agents\nprint('x' * 1_000_000)\n"))
     assert done.returncode == 0, done.stderr
     assert "HOLDS: no rule is violated" in done.stdout
 
@@ -279,15 +279,6 @@ def test_another_bundle_in_the_way_is_kept(recorded: tuple[Path, dict[str, Any]]
     assert there.read_bytes() == archive.read_bytes()
     assert agentproof("record", script, "--output", there, "--replace").returncode == 0
     assert there.read_bytes() != archive.read_bytes()
-
-
-def test_a_secret_of_the_host_stops_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERVICE_API_KEY", "correct horse battery staple")
-    script = _script(tmp_path, "import agents\nprint('correct horse battery staple')\n")
-    done = _record(tmp_path, script)
-    assert done.returncode == 4
-    assert "$SERVICE_API_KEY" in done.stderr
-    assert "correct horse" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -362,20 +353,3 @@ def test_uv_installs_from_the_lock_given_the_wheels(
         [venv / "bin" / "python", SCRIPT], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert "PAID 100" in ran.stdout
-
-
-def test_a_secret_is_redacted_on_request_but_never_in_the_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SERVICE_API_KEY", "correct horse battery staple")
-    script = _script(tmp_path, "import agents\nprint('correct horse', 'battery staple')\n")
-    done = _record(tmp_path, script, "--redact")
-    assert done.returncode == 0, done.stderr
-    data = (tmp_path / "output" / "b.zip").read_bytes()
-    assert b"correct horse battery" not in data
-    assert b"<redacted-1>" in data
-    (tmp_path / "output" / "b.zip").unlink()
-    script.write_text(
-        script.read_text(encoding="utf-8").replace("horse', 'battery", "horse battery"), encoding="utf-8"
-    )
-    assert _record(tmp_path, script, "--redact").returncode == 4

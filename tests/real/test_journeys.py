@@ -12,6 +12,9 @@ import pytest
 
 from agentproof.bundle.store import read_bundle
 from agentproof.check.bundle import Reader, check_bundle
+from agentproof.environment import uv
+from agentproof.environment.index import index_settings
+from agentproof.environment.wheel_store import cache_root
 from tests.command import agentproof
 
 pytestmark = pytest.mark.real
@@ -213,10 +216,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scripts" / "bug.py").write_text(
         'import shop\nfrom agents import Agent\nprint("price", shop.PRICE, Agent(name="a").name)\n'
     )
-    subprocess.run([sys.executable, "-m", "venv", place / ".venv"], check=True)
-    python = place / ".venv" / "bin" / "python"
-    install = [str(python), "-m", "pip", "install", "-q", "-e", str(place), "openai-agents==0.24.0"]
-    subprocess.run(install, check=True)
+    for options in (
+        ("venv", "-q", "--python", sys.executable, str(place / ".venv")),
+        ("pip", "install", "-q", "--python", str(place / ".venv"), "-e", str(place), "openai-agents==0.24.0"),
+    ):
+        done = uv.run_uv(options, environment=index_settings().environment, cache=cache_root(), seconds=600)
+        assert done.returncode == 0, done.stderr
     return place
 
 

@@ -143,6 +143,7 @@ def test_a_full_disk_for_an_empty_cache_is_named_and_leaves_nothing_half_made(tm
     assert not (tmp_path / "out.zip").exists()
 
 
+@pytest.mark.slow  # that a cache which takes nothing more is read: the next one
 def test_a_full_disk_for_a_filled_cache_costs_time_and_not_the_recording(tmp_path: Path, warm: Path) -> None:
     cache = tmp_path / "cache"
     done = record(

@@ -209,6 +209,7 @@ def test_what_cannot_be_run_at_all_is_an_error_with_the_next_step(
     assert not list(project.glob("*.zip"))
 
 
+@pytest.mark.slow  # what cannot be imported is told under its file: tests/process/test_recorded_tests.py
 def test_a_conftest_that_a_release_cannot_import_is_an_outcome(project: Path) -> None:
     with (project / "tests" / "conftest.py").open("a") as conftest:
         conftest.write("\nfrom agents.testing import ScriptedModel\n")
@@ -254,7 +255,10 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("options", "entry", "name"),
-    [((), "__main__.py", "my-app"), (("--entry", "bin/tool.py"), "bin/tool.py", "my-app-tool")],
+    [
+        pytest.param((), "__main__.py", "my-app", marks=pytest.mark.slow),
+        (("--entry", "bin/tool.py"), "bin/tool.py", "my-app-tool"),
+    ],
 )
 def test_a_directory_is_recorded_with_what_its_entry_reads(
     app: Path, options: tuple[str, ...], entry: str, name: str

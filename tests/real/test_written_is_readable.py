@@ -49,19 +49,35 @@ def test_a_script_with_any_name_is_recorded_and_goes_to_stdout(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir() if path.suffix] == ["b.zip"]
 
 
+_READ_ALL = "\nfor each in __import__('pathlib').Path(__file__).parent.glob('d/*'): each.read_bytes()\n"
+
+
 @pytest.mark.parametrize(
     ("more", "files", "said"),
     [
-        (LARGE_STATE, (), b"bytes is over the limit of 4194304"),
-        ("\nimport Helper, helper\n", ("Helper.py", "helper.py"), b"collides with 'Helper.py'"),
-        ("\n__import__('donn' + chr(233) + 'es')\n", ("données.py",), "'données.py'".encode()),
-        (
-            "\nfor each in __import__('pathlib').Path(__file__).parent.glob('d/*'): each.read_bytes()\n",
+        pytest.param(LARGE_STATE, (), b"bytes is over the limit of 4194304", id="a state of 6 MB"),
+        pytest.param(
+            _READ_ALL,
             [f"d/{number}" for number in range(1500)],
             b"its attestation names each file and claim",
+            id="1,500 files",
+        ),
+        # These names without a recording: tests/unit/test_final_check.py.
+        pytest.param(
+            "\nimport Helper, helper\n",
+            ("Helper.py", "helper.py"),
+            b"collides with 'Helper.py'",
+            id="names that differ in case",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "\n__import__('donn' + chr(233) + 'es')\n",
+            ("données.py",),
+            "'données.py'".encode(),
+            id="a name in Unicode",
+            marks=pytest.mark.slow,
         ),
     ],
-    ids=["a state of 6 MB", "names that differ in case", "a name in Unicode", "1,500 files"],
 )
 def test_what_no_bundle_can_hold_is_told_and_not_written(
     tmp_path: Path, more: str, files: Sequence[str], said: bytes

@@ -44,7 +44,7 @@ LINES = st.sampled_from(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.lists(LINES, max_size=12), st.booleans())
 def test_a_block_is_what_pep_723_says(lines: list[str], ends: bool) -> None:
     text = "\n".join(lines) + ("\n" if ends else "")

@@ -38,7 +38,7 @@ SEGMENTS = st.sampled_from(
 KEYS = st.lists(SEGMENTS, min_size=1, max_size=3).map("/".join)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.lists(KEYS, min_size=1, max_size=4))
 def test_usage_details_are_found_piece_by_piece(keys: list[str]) -> None:
     place, below, found = "", False, False
@@ -224,7 +224,7 @@ def _ids_of(part: Any) -> list[str]:  # Any: JSON
     return []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(DOCUMENTS)
 def test_a_renamed_document_can_be_read_back_so_that_two_never_share_an_id_by_renaming(document: Any) -> None:
     """Any: JSON. "Evidence cannot collide by renaming." """

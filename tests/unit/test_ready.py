@@ -35,7 +35,7 @@ def _slow(
     return min(waiting, key=rank)[2]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_the_quick_choice_is_the_slow_one(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 9))
