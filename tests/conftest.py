@@ -11,6 +11,6 @@ os.environ.pop("COLUMNS", None)  # pytest-xdist sets it
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # Any: xdist is not typed
     """Files stay together, so that what a module shares is made once; who is done takes from others."""
-    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
+    from xdist import scheduler  # type: ignore[import-untyped]  # noqa: PLC0415  only where there are workers
 
-    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
+    return scheduler.WorkStealingScheduling(config, log) if config.option.dist == "load" else None

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ..errors import FormatError
 from ..limits import MAX_EXCHANGES_BYTES
-from .wire import Count, ListOf, Sha256, Text, Version, Wire, decode, encode
+from .wire import Count, ListOf, Sha256, Text, Version, Wire, decode, encode, exactly
 
 EXCHANGES: Final = "exchanges.json"
 
@@ -61,7 +61,7 @@ class Answer(Wire):
     """Absent: the connection ended before there was one."""
     headers: dict[Text, Text] = Field(default={})
     chunks: ListOf[Chunk] = ()
-    binary: Literal[True] | None = None
+    binary: Annotated[Literal[True], exactly(bool)] | None = None
     """The texts of the chunks are base64."""
     end: End
     left_after: Count | None = None

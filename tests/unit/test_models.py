@@ -83,6 +83,8 @@ def _documents(annotation: Any) -> st.SearchStrategy[Any]:  # Any: type expressi
                 return st.tuples(*map(_documents, (first, *others))).map(list)
             return st.lists(_documents(first), min_size=limits.get("min_length", 0), max_size=2)
         return _documents(inner)
+    if annotation is Any:
+        return JSON
     match origin, arguments:
         case (typing.Literal, _):
             return st.sampled_from(arguments)
