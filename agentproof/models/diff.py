@@ -58,7 +58,7 @@ class _Walk:
 
     def __init__(self, *, in_place: bool = True) -> None:
         self._left = MAX_POINTERS
-        self._in_place = in_place
+        self._pairs_left = 0 if in_place else _MAX_PAIRS
 
     def changes(self, before: Any, after: Any, pointer: str) -> Iterator[Change]:  # Any: JSON documents
         if isinstance(before, dict) and isinstance(after, dict):
@@ -67,16 +67,12 @@ class _Walk:
                 if not _is_same(one, other):
                     where = self._at(pointer, key.replace("~", "~0").replace("/", "~1"))
                     yield from self.changes(one, other, where)
-        elif isinstance(before, list) and isinstance(after, list) and not self._in_place:
-            for one, other in _pairs(before, after):
-                at = one if one is not None else other
-                sides = (
-                    (before[one] if one is not None else ABSENT),
-                    (after[other] if other is not None else ABSENT),
-                )
-                if not _is_same(*sides):
-                    yield from self.changes(*sides, self._at(pointer, str(at)))
         elif isinstance(before, list) and isinstance(after, list):
+            if len(before) * len(after) < self._pairs_left:
+                self._pairs_left -= len(before) * len(after)
+                for at, one, other in _pairs(before, after):
+                    yield from self.changes(one, other, self._at(pointer, str(at)))
+                return
             for index, (one, other) in enumerate(zip_longest(before, after, fillvalue=ABSENT)):
                 if not _is_same(one, other):
                     yield from self.changes(one, other, self._at(pointer, str(index)))
@@ -90,28 +86,29 @@ class _Walk:
         return f"{pointer}/{segment}"
 
 
-def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[int | None, int | None]]:  # Any: JSON
-    """Which entry of a list became which: by what they hold, then by their ids, then by their order."""
+_MAX_PAIRS = 50_000
+"""So many pairs of entries are compared to find which became which; of longer lists it is told by place."""
+
+
+def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[int, Any, Any]]:  # Any: JSON
+    """Entries that differ, with their place: paired by their ids, then by their order; what holds the same
+    in the same order are left out."""
     keys = [[json.dumps(each, sort_keys=True) for each in side] for side in (before, after)]
-    if max(map(len, keys)) > _MAX_ALIGNED:
-        yield from zip_longest(range(len(before)), range(len(after)))
-        return
-    for what, one, one_end, two, two_end in SequenceMatcher(
-        None, keys[0], keys[1], autojunk=False
-    ).get_opcodes():
+    matched = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+    for what, one, one_end, two, two_end in matched.get_opcodes():
         if what == "equal":
             continue
-        left, right = list(range(one, one_end)), list(range(two, two_end))
-        ids = {_identity(after[at]): at for at in right}
-        named = [(at, ids.get(_identity(before[at]))) for at in left if _identity(before[at]) is not None]
-        known = {at: other for at, other in named if other is not None}
-        others = [at for at in right if at not in known.values()]
-        rest = [at for at in left if at not in known]
-        yield from sorted(known.items())
-        yield from zip_longest(rest, others)
-
-
-_MAX_ALIGNED = 400
+        ids = {_identity(after[at]): at for at in range(two, two_end)}
+        partners = [
+            (at, ids.pop(own, None) if (own := _identity(before[at])) else None) for at in range(one, one_end)
+        ]
+        yield from ((at, before[at], after[other]) for at, other in partners if other is not None)
+        taken = {other for _, other in partners}
+        left = [at for at, other in partners if other is None]
+        came = [at for at in range(two, two_end) if at not in taken]
+        for gone, new in zip_longest(left, came):
+            sides = (ABSENT if gone is None else before[gone]), (ABSENT if new is None else after[new])
+            yield (new if gone is None else gone), *sides
 
 
 def _identity(entry: Any) -> tuple[str, str] | None:  # Any: JSON

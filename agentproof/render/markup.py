@@ -43,7 +43,7 @@ def prose(text: str, *, limit: int = 300) -> str:
 
 _MAX_SPANS = 6
 _WORD = re.compile(
-    r"""[("]*"[^"]*(?:"\S*|$)|“[^”]*(?:”\S*|$)|(?:(?<= )|^)'[^']*(?:'\S*|$)|\S*[\[{].*[\]}…]\S*|[^ ]+""",
+    r"""[("]*"[^"]*(?:"\S*|$)|“[^”]*(?:”\S*|$)|(?:(?<= )|^)'[^']*(?:'\S*|$)|[^ \[{]*[\[{].*[\]}…]\S*|[^ ]+""",
     re.DOTALL,
 )
 _SPAN = re.compile(r"`(?P<inside>[^`]+)`(?P<after>[.,;:?!]?)")
@@ -53,6 +53,8 @@ _SPAN = re.compile(r"`(?P<inside>[^`]+)`(?P<after>[.,;:?!]?)")
 def sentence(text: str, *, limit: int = 300) -> str:
     """A sentence whose words stay as they are where they are plain, each run of others in a code span; one
     that is mostly not plain is one code span. What is quoted or in brackets is one word."""
+    if len(text) > limit:
+        return prose(text, limit=limit)
     groups: list[tuple[bool, list[str]]] = []
     for word in _WORD.findall(text):
         if (own := _SPAN.fullmatch(word)) is not None and own["inside"].strip():
@@ -64,7 +66,7 @@ def sentence(text: str, *, limit: int = 300) -> str:
             groups.append((plain, []))
         groups[-1][1].append(word)
     spans = sum(not plain for plain, _ in groups)
-    if len(text) > limit or spans > _MAX_SPANS:
+    if spans > _MAX_SPANS:
         return prose(text, limit=limit)
     return " ".join(" ".join(part) if plain else code(" ".join(part), limit=limit) for plain, part in groups)
 

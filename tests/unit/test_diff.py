@@ -80,3 +80,13 @@ def test_an_entry_that_changed_is_found_by_its_id_and_others_by_their_order() ->
 @given(JSON, JSON)
 def test_both_ways_to_tell_agree_on_whether_anything_changed(before: Any, after: Any) -> None:
     assert bool(told(before, after)) == bool(list(diff(before, after)))
+
+
+def test_long_lists_are_told_by_place() -> None:
+    items = list(range(400))
+    assert len(told(items, items[1:])) == len(list(diff(items, items[1:])))
+    assert told([{"id": "a"}, {"id": "a"}, 1], [{"id": "a", "n": 1}]) == [
+        ("/0/n", ABSENT, 1),
+        ("/1", {"id": "a"}, ABSENT),
+        ("/2", 1, ABSENT),
+    ]

@@ -1,6 +1,7 @@
 """Reports of a checked bundle: what they say, and that nothing in a bundle gets out of its place."""
 
 import re
+import time
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -241,6 +242,14 @@ def test_prose_is_plain_text_or_one_code_span(text: str) -> None:
 def test_a_sentence_is_plain_text_and_code_spans(text: str) -> None:
     kinds = {token.type for token in _tokens(f"begin {sentence(text)}")}
     assert kinds <= {"paragraph_open", "inline", "text", "code_inline", "paragraph_close"}
+
+
+@pytest.mark.parametrize("letter", ["[", "{", '"', "“", "(", "`", "'", "[]", '"(', "a ["])
+def test_a_sentence_of_many_of_one_letter_is_soon_written(letter: str) -> None:
+    started = time.process_time()
+    sentence(letter * (600 // len(letter)), limit=600)
+    sentence(letter * 200_000)
+    assert time.process_time() - started < 0.5
 
 
 def test_a_sentence_keeps_its_plain_words_and_no_more() -> None:
