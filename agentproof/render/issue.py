@@ -269,14 +269,19 @@ def _tells(step: Step, runs: set[str]) -> bool:
 
 
 def _around(telling: TraceStory, steps: list[Step]) -> list[Step]:
-    """Of many steps those beside what decides a claim, with the beginnings of the runs that they are in."""
+    """Of many steps those beside what decides a claim, with the beginnings of the runs that they are in; and
+    where there is room all that lead to the first of these."""
     flagged = [step for step in steps if step.remarks]
+    lead = {step.seq for step in steps if flagged and step.seq < flagged[0].seq}
     near = {step.seq + offset for step in flagged for offset in (-2, -1, 0, 1)}
     runs = {step.event.run for step in flagged}
     starts = {
         step.seq for step in telling.steps if isinstance(step.event, RunStarted) and step.event.run in runs
     }
-    return [step for step in steps if step.seq in near | starts]
+    chosen = near | starts
+    if sum(step.seq in chosen | lead for step in steps) <= _MAX_STEPS:
+        chosen |= lead
+    return [step for step in steps if step.seq in chosen]
 
 
 def _step_lines(steps: Iterable[Step], depths: Mapping[int, int]) -> Iterator[str]:

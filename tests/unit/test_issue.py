@@ -105,6 +105,14 @@ def test_all_steps_of_a_long_story_are_folded_and_stay_text() -> None:
     assert len(whole) < 13_000
 
 
+def test_of_a_long_story_what_led_to_the_first_violation_is_shown_where_there_is_room() -> None:
+    """The draft's first violation is at a decision; what is noted after it makes the story long."""
+    noted = [{"kind": "probe.observed", "label": f"{n}", "value": n} for n in range(60)]
+    shown = said_of(with_events(noted, holds=False)).split("```text")[1]
+    for words in ("the script reproduction.py begins", "run R1 of clerk begins", "pauses for a decision"):
+        assert words in shown.partition("✗")[0]
+
+
 def test_only_a_script_that_asked_for_neither_needs_no_network_and_no_key() -> None:
     refused = {"after": [1], "kind": "network.refused", "operation": "socket.connect"}
     said = {

@@ -22,6 +22,7 @@ def describe_failure(error: Failure) -> str:
     """An exception in one line, as a traceback's last."""
     name = error.type.removeprefix("builtins:").replace(":", ".")
     message = error.message if isinstance(error.message, str) else value_text(error.message)
+    message = " ".join(message.split())  # of one that has several lines
     return one_line(f"{name}: {message}" if message else name, 300)
 
 
