@@ -112,6 +112,11 @@ def _isolation_found() -> Iterator[_Finding]:
             works = None if chosen is not None else False
             fix = levels.WAY_TO_NAMESPACES if sys.platform == "linux" else "record on Linux for more"
             yield works, "isolation", f"{probe.level}: {probe.why}", fix
+    if chosen is not None and chosen.level == "namespace":
+        yield True, "live", "`record --live` works here: a script can ask its provider through a relay", ""
+    else:
+        fix = levels.WAY_TO_NAMESPACES if sys.platform == "linux" else "record on Linux"
+        yield None, "live", "`record --live` needs isolation level namespace; replays of it do too", fix
 
 
 def _existing(path: Path) -> Path:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from ..render.cause import Place
     from ..render.story import Story
 
+_MAX_SAID = 4000
+
 
 @examples(
     "agentproof show report.agentproof.zip",
     "agentproof show report.agentproof.zip --diff",
     "agentproof show report.agentproof.zip --state S2@11 --diff",
+    "agentproof show report.agentproof.zip --exchanges",
 )
 @click.command()
 @click.argument("bundle", type=click.Path(path_type=Path))
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     type=click.Choice(["as-written", "streamed"]),
     help="Show this mode alone. Default: as written, and streamed where its steps differ.",
 )
+@click.option(
+    "--exchanges", is_flag=True, help="Show what a provider was asked and answered (record --live), instead."
+)
 @click.option("--all", "everything", is_flag=True, help="Show hooks, spans, stream items and functions too.")
 @click.option(
     "--where",
@@ -42,7 +48,14 @@ if TYPE_CHECKING:
     help="What `agentproof explain --output FILE` wrote: tell the place of each step, too.",
 )
 def show(
-    bundle: Path, *, spec: str | None, diffs: bool, mode: str | None, everything: bool, where: Path | None
+    bundle: Path,
+    *,
+    spec: str | None,
+    diffs: bool,
+    mode: str | None,
+    exchanges: bool,
+    everything: bool,
+    where: Path | None,
 ) -> None:
     """Show what happened in BUNDLE, step by step, without running any of it.
 
@@ -55,6 +68,9 @@ def show(
     from .reading import read_story
 
     story = read_story(bundle, reader=own_reader())
+    if exchanges:
+        _tell_exchanges(story, bundle)
+        return
     tellings = [telling for telling in story.tellings if mode in (None, telling.mode)]
     if not tellings:
         raise UsageError(f"{bundle} holds no recording {mode}")
@@ -76,6 +92,20 @@ def show(
             links=sys.stdout.isatty() and os.environ.get("TERM") != "dumb",
         )
     for line in lines:
+        click.echo(line)
+
+
+def _tell_exchanges(story: Story, bundle: Path) -> None:
+    from ..errors import UsageError
+    from ..render import terminal
+    from ..render.exchanges import tell_exchanges
+
+    if story.manifest.provider is None:
+        raise UsageError(
+            f"{bundle} holds no provider's answers: its script asked none",
+            hint="agentproof record SCRIPT --live records a script with a real model",
+        )
+    for line in terminal.render_exchanges(story, tell_exchanges(story, limit=_MAX_SAID)):
         click.echo(line)
 
 

@@ -15,12 +15,14 @@ from ..models.exchanges import Exchange
 Document = Mapping[str, Any]  # Any: a JSON document of a provider's API
 
 _CONVERSATIONS: Final = ("input", "messages", "contents")
+_INSTRUCTIONS: Final = ("instructions", "system", "systemInstruction", "system_instruction")
 _IDLE: Final = frozenset({"annotations", "caller", "created_at", "id", "logprobs", "phase", "status"})
 """Of an item: what releases add, drop or make anew, and what asks nothing."""
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _CALLS: Final = frozenset({"custom_tool_call", "function_call", "tool_use"})
 _FINAL: Final = frozenset({"response.completed", "response.done", "response.failed", "response.incomplete"})
 _DONE: Final = "[DONE]"
+_DEEPEST: Final = 64
 _SAID: Final = ("audio", "item", "item_id", "response_id")
 """Of a websocket's message: what is no setting."""
 
@@ -38,12 +40,12 @@ class Told:
 def told_by(exchange: Exchange) -> list[Told]:
     """What the answers of an exchange say of themselves: one, or as many as a websocket had."""
     if exchange.frames:
-        frames = [_parsed(text) for who, _, text in exchange.frames if who == "server"]
+        frames = [parsed(text) for who, _, text in exchange.frames if who == "server"]
         return [_told([each]) for each in frames if isinstance(each, dict) and each.get("type") in _FINAL]
     answer = exchange.answer
     if answer.binary or not answer.chunks:
         return []
-    documents = events_of(answer.text) if answer.streamed else [_parsed(answer.text)]
+    documents = events_of(answer.text) if answer.streamed else [parsed(answer.text)]
     documents = [part for each in documents for part in (each if isinstance(each, list) else [each])]
     return [_told([each for each in documents if isinstance(each, dict)])]
 
@@ -54,7 +56,7 @@ def events_of(text: str) -> list[Any]:  # Any: JSON documents
     for event in re.split(r"\r?\n\r?\n", text):
         lines = [line[5:].removeprefix(" ") for line in event.splitlines() if line.startswith("data:")]
         data = "\n".join(lines)
-        if lines and data != _DONE and (document := _parsed(data)) is not None:
+        if lines and data != _DONE and (document := parsed(data)) is not None:
             found.append(document)
     return found
 
@@ -86,12 +88,7 @@ def question(body: Any) -> Any:  # Any: JSON documents
         "model": body.get("model"),
         "items": items(body),
         "tools": sorted(tools(body)),
-        "instructions": _clean(
-            next(
-                (body[each] for each in ("instructions", "system", "systemInstruction") if body.get(each)),
-                None,
-            )
-        ),
+        "instructions": _clean(instructions(body)),
         "format": _format(body),
         "previous_response_id": body.get("previous_response_id"),
         "conversation": body.get("conversation"),
@@ -105,6 +102,11 @@ def conversation_of(body: Any) -> str | None:  # Any: a JSON document
     if not isinstance(body, dict):
         return None
     return next((name for name in _CONVERSATIONS if name in body), None)
+
+
+def instructions(body: Document) -> Any:  # Any: a part of a JSON document
+    """What a model is told beside the conversation."""
+    return next((body[name] for name in _INSTRUCTIONS if body.get(name)), None)
 
 
 def items(body: Document) -> list[Any]:  # Any: parts of a JSON document
@@ -213,7 +215,7 @@ def _clean(part: Any, idle: frozenset[str] = _IDLE) -> Any:  # Any: parts of JSO
         if name not in idle and each not in (None, [], {})
     }
     if isinstance(arguments := cleaned.get("arguments"), str) and idle:
-        cleaned["arguments"] = parsed if (parsed := _parsed(arguments)) is not None else arguments
+        cleaned["arguments"] = meant if (meant := parsed(arguments)) is not None else arguments
     if cleaned.get("type") == "message" and "role" in cleaned:
         del cleaned["type"]
     content = cleaned.get("content")
@@ -267,14 +269,26 @@ def _calls(part: Any) -> Iterator[str]:  # Any: a part of a JSON document
                 yield each["name"]
             elif field == "tool_calls" and isinstance(each, list):
                 functions = [call.get("function") for call in each if isinstance(call, dict)]
-                yield from (one["name"] for one in functions if isinstance(one, dict) and one.get("name"))
+                names = [one.get("name") for one in functions if isinstance(one, dict)]
+                yield from (name for name in names if isinstance(name, str) and name)
             elif field not in {"instructions", "tools"}:
                 yield from _calls(each)
 
 
-def _parsed(text: str) -> Any:  # Any: a JSON document
-    """What a text is as JSON; None where it is none."""
+def parsed(text: str) -> Any:  # Any: a JSON document
+    """What a text is as JSON; None where it is none, or one that is nested deeper than answers are."""
     try:
-        return json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return document
+    return None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..models.exchanges import Answer, Exchange, body_of
-from .apis import frame_items, frame_question, frame_shape
+from .apis import frame_items, frame_question, frame_shape, parsed
 from .kept import PROTOCOL
 from .matching import LEVELS, Level, Match, Matcher, Request, changes_between, numbered
 from .providers import WEBSOCKET
@@ -262,7 +262,7 @@ def _level(recorded: str, asked: str) -> Level | None:
     """How far one message is the other."""
     if recorded == asked:
         return "exact"
-    one, other = _parsed(recorded), _parsed(asked)
+    one, other = parsed(recorded), parsed(asked)
     if one is None or other is None:
         return "same" if numbered(recorded) == numbered(asked) else None
     if one == other:
@@ -364,16 +364,9 @@ async def _end(answer: Answer, script: Websocket) -> None:
 
 
 def _kind(text: str) -> str:
-    document = _parsed(text)
+    document = parsed(text)
     kind = document.get("type") if isinstance(document, dict) else None
     return kind if isinstance(kind, str) else "of no type"
-
-
-def _parsed(text: str) -> Any:  # Any: a JSON document
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _text(document: Any) -> str:  # Any: a JSON document

@@ -8,6 +8,7 @@ error and an answer that was cut off are the same in both forms.
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from ..models.exchanges import Answer
@@ -28,6 +29,8 @@ _ENDS: Final = {
     "failed": "response.failed",
     "incomplete": "response.incomplete",
 }
+_OTHERWISE: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What an answer brings about that looks like one of these APIs', and is not."""
 _CHAT_TEXTS: Final = ("reasoning_content", "reasoning", "content", "refusal")
 
 _Json = dict[str, Any]  # Any: a JSON document of a provider's API
@@ -40,10 +43,12 @@ def other_form(answer: Answer, *, streamed: bool, usage: bool) -> Answer | None:
     """
     if answer.streamed == streamed or answer.end != "complete" or (answer.status or 0) >= 400:
         return answer
+    texts: list[str] | None = None
     if streamed:
-        texts = _streamed(answer.text, usage=usage)
+        with suppress(*_OTHERWISE):
+            texts = _streamed(answer.text, usage=usage)
     else:
-        whole = _whole(events_of(answer.text))
+        whole = whole_of(events_of(answer.text))
         texts = None if whole is None else [json.dumps(whole, ensure_ascii=False)]
     if texts is None:
         return None
@@ -74,13 +79,16 @@ def _streamed(text: str, *, usage: bool) -> list[str] | None:
     return None
 
 
-def _whole(events: Sequence[Any]) -> _Json | None:  # Any: JSON documents
+def whole_of(events: Sequence[Any]) -> _Json | None:  # Any: JSON documents
+    """The whole answer that a stream's events bring; None where this API's other form is not known."""
     told = [each for each in events if isinstance(each, dict)]
-    ended = [each["response"] for each in told if each.get("type") in _ENDS.values() and "response" in each]
-    if ended:
-        return dict(ended[-1])
-    chunks = [each for each in told if isinstance(each.get("choices"), list)]
-    return _folded(chunks) if chunks else None
+    with suppress(*_OTHERWISE):
+        ended = [each["response"] for each in told if each.get("type") in _ENDS.values()]
+        if ended:
+            return dict(ended[-1])
+        chunks = [each for each in told if isinstance(each.get("choices"), list)]
+        return _folded(chunks) if chunks else None
+    return None
 
 
 def _compact(document: _Json) -> str:
@@ -241,6 +249,9 @@ def _folded(chunks: Sequence[_Json]) -> _Json:
             choice = choices.setdefault(each["index"], new)
             _fold(choice["message"], each.get("delta") or {})
             choice["finish_reason"] = each.get("finish_reason") or choice["finish_reason"]
+    for choice in choices.values():
+        if calls := choice["message"].get("tool_calls"):
+            choice["message"]["tool_calls"] = [calls[index] for index in sorted(calls)]
     return {**whole, "choices": [choices[index] for index in sorted(choices)]}
 
 
@@ -249,10 +260,8 @@ def _fold(message: _Json, delta: _Json) -> None:
         if isinstance(delta.get(field), str):
             message[field] = (message.get(field) or "") + delta[field]
     for part in delta.get("tool_calls") or ():
-        calls = message.setdefault("tool_calls", [])
-        while len(calls) <= part["index"]:
-            calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
-        call = calls[part["index"]]
+        new = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+        call = message.setdefault("tool_calls", {}).setdefault(part["index"], new)
         call |= {name: part[name] for name in ("id", "type") if part.get(name)}
         for name, text in (part.get("function") or {}).items():
             call["function"][name] = (call["function"].get(name) or "") + (text or "")

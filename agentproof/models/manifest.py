@@ -234,12 +234,16 @@ class Provider(Wire):
         """Where the answers come from, and on whose word."""
         asked = [each.host for each in self.hosts if each.to is None]
         instead = [each for each in self.hosts if each.to is not None]
-        places = [f"{each.to} in the place of {each.host}, which is not the provider" for each in instead]
+        places = [f"{each.to} in the place of {each.host} (not the provider)" for each in instead]
         ids = f", request ids {', '.join(self.request_ids[:_FEW])}" if self.request_ids else ""
         more = " …" if len(self.request_ids) > _FEW else ""
+        source = f"from {' and '.join(asked)} " if asked else ""
+        whose = "the provider's" if asked else "the"
         return (
-            f"recorded from {' and '.join((*asked, *places))} on {self.recorded[:10]}: {self.requests} "
-            f"request{'' if self.requests == 1 else 's'}{ids}{more}; the answers are the signer's word"
+            f"recorded {source}on {self.recorded[:10]}: {self.requests} "
+            f"request{'' if self.requests == 1 else 's'}{ids}{more}; "
+            + (f"answered by {' and '.join(places)}; " if places else "")
+            + f"{whose} answers are the signer's word"
         )
 
     def asked_otherwise(self) -> Iterator[str]:

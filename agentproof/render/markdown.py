@@ -22,6 +22,7 @@ from ..models.text import as_text, visible
 from ..sdk import KNOWN
 from .cause import render_cause
 from .embedded import MAX_COMMENT, as_sent
+from .exchanges import tell_exchanges
 from .getting import Getting
 from .issue import EVERYTHING, Part, describe_bug
 from .markup import code, fence, length, listing, prose, sentence
@@ -33,6 +34,7 @@ MAX_LENGTH = 65_000
 """GitHub takes 65,536; the rest is for what the reporter adds."""
 
 _MAX_CLAIMS = 8
+_MAX_EXCHANGES = 6
 _MAX_TESTS = 30
 _MAX_TEST_FILE = 12_000
 """Of a longer file only the tests themselves are shown."""
@@ -134,6 +136,11 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     system = " ".join(filter(None, (platform.system, platform.machine, platform.libc)))
     yield f"- Operating system: {code(system)}"
     yield f"- Model and provider: {_models(story)}"
+    told = list(tell_exchanges(story, limit=0))
+    for each in told[:_MAX_EXCHANGES]:
+        yield f"  - {code(each.request)}: {prose(', '.join(each.facts))}"
+    if len(told) > _MAX_EXCHANGES:
+        yield f"  - and {len(told) - _MAX_EXCHANGES} more (`agentproof show --exchanges`)"
     newest = tuple(each for each in (story, *others) if is_latest(each.manifest.target))
     yield f"- Does it reproduce with the latest release: {_elsewhere(story, newest)}"
     commits = tuple(each for each in (story, *others) if each.manifest.target.origin.kind == "checkout")

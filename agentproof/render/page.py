@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from ..models.trace import Mode
 from .beside import beside, tells_the_same
 from .cause import Place, places
 from .comparison_table import ComparisonTable, compared
+from .exchanges import ExchangeTold, tell_exchanges
 from .lanes import kept_steps, lanes_of, only, opens
 from .reasons import ClaimLine
 from .sides import SideLine, change_lines, side_by_side
@@ -26,6 +27,8 @@ from .story import Story, mode_words
 
 MAX_TEXT = 100_000
 """Characters of one expression of a template."""
+_MAX_SAID = 20_000
+"""Characters of one text of an exchange."""
 _SHORT = 60
 _REFERENCE = re.compile(r"([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})#([0-9]{1,9})")
 
@@ -135,6 +138,19 @@ class Page:
         """The issue that the reproduction refers to, where it is plainly one of GitHub's."""
         found = _REFERENCE.fullmatch(self.manifest.reproduction.reference or "")
         return f"https://github.com/{found[1]}/issues/{found[2]}" if found else None
+
+    @cached_property
+    def exchanges(self) -> tuple[ExchangeTold, ...]:
+        """What a provider was asked and answered, as far as the page may hold it."""
+        return tuple(
+            replace(each, said=tuple(replace(said, text=self._budget.spend(said.text)) for said in each.said))
+            for each in tell_exchanges(self._story, limit=_MAX_SAID)
+        )
+
+    @property
+    def provider(self) -> str:
+        """Whose word the answers are."""
+        return self.manifest.provider.words() if self.manifest.provider is not None else ""
 
     @cached_property
     def lanes(self) -> Mapping[Mode, Mapping[int, list[str]]]:

@@ -10,6 +10,7 @@ from ..models.manifest import name_of_build, not_watched
 from ..models.text import one_line, pretty, visible
 from .beside import tells_the_same
 from .cause import Place
+from .exchanges import ExchangeTold
 from .sides import change_lines
 from .steps import Branch, Look, Step, TraceStory
 from .story import Story
@@ -24,6 +25,8 @@ _COLOURS = {
 }
 _SIGNS = {"-": "red", "+": "green"}
 _MAX_CHANGES = 12
+_ARROWS = {False: "\N{RIGHTWARDS ARROW}", True: "\N{LEFTWARDS ARROW}"}
+"""By whether the provider says it."""
 
 
 def render_story(
@@ -74,6 +77,26 @@ def render_story(
             everything=everything,
             places={seq: _place(place, links=links) for seq, place in own.items()},
         )
+
+
+def render_exchanges(story: Story, told: Iterable[ExchangeTold]) -> Iterator[str]:
+    """What a provider was asked and answered, one request after the other."""
+    target, provider = story.manifest.target, story.manifest.provider
+    yield click.style(visible(story.title), bold=True)
+    yield f"{target.name} {name_of_build(target)}, {story.report.status}: {verdict_sentence(story)}"
+    if provider is not None:
+        yield f"model: {visible(provider.words())}"
+    for each in told:
+        yield ""
+        yield f"{each.number:>3}  {click.style(each.request, bold=True)}"
+        yield f"     {', '.join(each.facts)}"
+        for line in each.used:
+            yield click.style(f"     {line}", fg="yellow")
+        for said in each.said:
+            who = f"{_ARROWS[said.answers]} {said.who}"
+            first, *others = said.text.split("\n")
+            yield f"     {click.style(f'{who:<15}', fg='blue' if said.answers else None)} {first}"
+            yield from (f"{'':21}{line}" for line in others)
 
 
 def verdict_sentence(story: Story) -> str:

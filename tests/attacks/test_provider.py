@@ -34,7 +34,7 @@ def test_a_provider_s_answers_are_a_member_like_any_other() -> None:
     model = next(line for line in checked.report.stated if line.startswith("model: "))
     assert model == (
         "model: recorded from api.openai.com on 2026-11-30: 2 requests, request ids req_0, req_1; "
-        "the answers are the signer's word"
+        "the provider's answers are the signer's word"
     )
 
 
@@ -42,7 +42,7 @@ def test_answers_of_another_server_are_never_the_provider_s() -> None:
     checked = check(forge.draft_of_live(to="http://127.0.0.1:4010").seal())
     model = next(line for line in checked.report.stated if line.startswith("model: "))
     assert (
-        "recorded from http://127.0.0.1:4010 in the place of api.openai.com, which is not the provider"
+        "answered by http://127.0.0.1:4010 in the place of api.openai.com (not the provider); the answers"
         in model
     )
     assert "recorded from api.openai.com" not in model
