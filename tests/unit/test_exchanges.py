@@ -329,7 +329,7 @@ def test_the_page_and_the_issue_tell_whose_word_the_answers_are() -> None:
     assert "recorded from api.openai.com" not in page
     assert '<h2 class="h2">What the model was asked and answered</h2>' in page
     assert '<pre tabindex="0">Weather in Oslo?</pre>' in page
-    issue = render_issue(found, attachment="r.zip")
+    issue = render_issue(found, attachment="r.zip").text
     assert "answered by http://127.0.0.1:4010 in the place of api.openai.com (not the provider)" in issue
     assert "`POST api.openai.com/v1/responses`: " in issue
     assert "It rains." not in issue  # in brief
