@@ -1,7 +1,7 @@
 """Two tellings beside each other: which steps are the same, and where they part.
 
 Compared are the sentences of the steps, without those that matter less (hooks, spans, stream items) and
-without generated ids, which each recording numbers for itself.
+decide nothing, and without generated ids, which each recording numbers for itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def _pairs(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:
 
 
 def _compared(telling: TraceStory) -> list[Step]:
-    return [step for step in telling.steps if step.tone != "minor"]
+    return [step for step in telling.steps if step.tone != "minor" or step.remarks]
 
 
 def _key(step: Step) -> str:

@@ -12,7 +12,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -25,8 +25,8 @@ from ..models.explanation import Explanation
 from ..models.text import clip, one_line, pretty, visible
 from .cause import lead, links, place_of, short_file
 from .groups import Group
-from .overview import Section, overview, told_whole
-from .page import MAX_TEXT, Budget, Page, change_sides, code_pieces
+from .overview import Section, name_apart, overview, told_whole
+from .page import MAX_TEXT, Budget, Page, change_sides, code_pieces, filter_rules
 from .story import mode_words
 
 _RAW_BUDGET = 4_000_000
@@ -40,7 +40,9 @@ def render_page(groups: Sequence[Group], *, causes: Mapping[str, Explanation] = 
     budget = Budget(_RAW_BUDGET)
     sections = list(_sections(groups, budget, causes))
     environment = _environment()
-    style = _style(environment)
+    style = _style(environment) + filter_rules(
+        len(each.values) for page in _alone(sections) for each in page.filters
+    )
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("page.html").render(
         sections=sections,
@@ -62,6 +64,10 @@ def render_page(groups: Sequence[Group], *, causes: Mapping[str, Explanation] = 
     )
 
 
+def _alone(sections: Iterable[Section]) -> Iterator[Page]:
+    return (page for section in sections if section.alone for page in section.pages)
+
+
 def _sections(
     groups: Sequence[Group], budget: Budget, causes: Mapping[str, Explanation]
 ) -> Iterator[Section]:
@@ -78,6 +84,7 @@ def _sections(
             )
             for index, each in enumerate(group.recordings)
         )
+        name_apart(pages)
         yield Section(anchor, group, pages, whole)
 
 

@@ -3,15 +3,25 @@ table of what became of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..models.manifest import name_of_build
-from .beside import beside
-from .comparison_table import ComparisonTable, compared
+from ..models.text import one_line
+from .columns import (
+    Shared,
+    Told,
+    Violated,
+    shared_environment,
+    shared_output,
+    told_in_columns,
+    violated_claims,
+)
 from .groups import Group
 from .outcomes import targets_of, words_of
 from .page import Page
-from .story import mode_words
 
+_TARGET = 60
+"""Letters of a target's name in a sentence."""
 _MAX_STEPS = 8000
 """A page tells so many steps; reproductions after that are only compared."""
 
@@ -62,13 +72,68 @@ class Section:
         return [each for each in self.claims if each not in telling]
 
     @property
-    def comparisons(self) -> list[ComparisonTable]:
-        """The first recording beside each other one, in the mode that both have first."""
-        return [_across(self.pages[0], other, self.whole) for other in self.pages[1:] if self._fits(other)]
+    def alone(self) -> bool:
+        """Whether it is one recording, which is told by itself."""
+        return self.whole and len(self.pages) == 1 and not self.unrecorded
 
-    def _fits(self, other: Page) -> bool:
-        first = self.pages[0]
-        return bool(first.tellings and other.tellings) and first.tellings[0].mode == other.tellings[0].mode
+    @property
+    def outcome(self) -> str:
+        """What became of it on each target, those with one outcome together, in their order."""
+        row = self.group.row
+        cells: list[tuple[str, str]] = []
+        if row is None:
+            cells += [(page.build, page.verdict.status) for page in self.pages]
+        else:
+            cells += [(cell.target, words_of(cell, row)) for cell in row.cells]
+        found: dict[str, list[str]] = {}
+        for target, words in cells:
+            found.setdefault(words, []).append(one_line(target, _TARGET))
+        return "; ".join(f"{words} on {', '.join(targets)}" for words, targets in found.items())
+
+    @property
+    def look(self) -> str:
+        """The worst of the words that say how its cells look."""
+        looks = {look for _, (_, look) in _cells(self)}
+        return next(each for each in ("violated", "inconclusive", "holds") if each in looks)
+
+    @property
+    def differs(self) -> bool:
+        """Whether its targets do not all look the same."""
+        return len({look for _, (_, look) in _cells(self)}) > 1
+
+    @property
+    def lead(self) -> str | None:
+        """What the first recording that violates something shows."""
+        page = next((page for page in self.pages if page.verdict.status == "violated"), None)
+        return f"On {page.build}: {page.headline}" if page is not None else None
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """Each mode step by step; nothing of a single recording, or where the page has no room."""
+        if self.alone or not self.whole or not self.pages:
+            return []
+        told = told_in_columns(self.pages)
+        for page in self.pages:
+            page.linked = set()
+        for mode in told:
+            for line in () if mode.again else (line for run in mode.runs for line in run.lines):
+                for column, step in zip(mode.columns, line.cells, strict=True):
+                    if step is not None and column.page.linked is not None:
+                        column.page.linked.add((mode.mode, step.seq))
+        return told
+
+    @property
+    def violated(self) -> list[Violated]:
+        # Which steps have a place on the page must be known, since reasons lead to them.
+        return violated_claims(self.pages) if self.told else []
+
+    @property
+    def output(self) -> list[Shared]:
+        return shared_output(self.pages)
+
+    @property
+    def environment(self) -> list[Shared]:
+        return shared_environment(self.pages)
 
 
 def told_whole(groups: Sequence[Group]) -> Iterator[bool]:
@@ -88,6 +153,28 @@ class Overview:
     targets: tuple[str, ...]
     lines: tuple[tuple[Section, Mapping[str, tuple[str, str]]], ...]
     """For each reproduction and target what became of it, and the word that says how it looks."""
+
+    @property
+    def choices(self) -> list[tuple[str, str, int]]:
+        """Which lines can be chosen, in words, and how many they are."""
+        sections = [section for section, _ in self.lines]
+        return [
+            ("all", "all", len(sections)),
+            ("violated", "violated somewhere", sum(each.look == "violated" for each in sections)),
+            ("differing", "not the same on each", sum(each.differs for each in sections)),
+        ]
+
+
+def name_apart(pages: Sequence[Page]) -> None:
+    """Give recordings on one build names of their own: their Python, or else their number."""
+    held: dict[str, list[Page]] = {}
+    for page in pages:
+        held.setdefault(page.build, []).append(page)
+    for build, same in held.items():
+        pythons = [f"CPython {page.manifest.environment.python.version}" for page in same]
+        names = pythons if len({*pythons}) == len(same) else [str(at) for at in range(1, len(same) + 1)]
+        for page, name in zip(same, names, strict=True):
+            page.build = f"{build} ({name})" if len(same) > 1 else build
 
 
 def overview(sections: Sequence[Section]) -> Overview:
@@ -126,10 +213,3 @@ def _cells(section: Section) -> Iterator[tuple[str, tuple[str, str]]]:
         words = words_of(cell, row)
         look = cell.recorded.verdict if cell.recorded is not None and cell.outcome == "baseline" else ""
         yield cell.target, (words, look or _LOOKS[cell.outcome])
-
-
-def _across(first: Page, other: Page, linked: bool) -> ComparisonTable:
-    one, two = first.tellings[0], other.tellings[0]
-    names = [f"{name_of_build(page.manifest.target)}, {mode_words([one.mode])}" for page in (first, other)]
-    anchors = [f"{page.prefix}{page.tellings[0].mode}" if linked else "" for page in (first, other)]
-    return compared(beside(one, two), names=(names[0], names[1]), prefixes=(anchors[0], anchors[1]))

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +11,7 @@ from ..check.signers import says
 from ..claims.judge import explain_reason
 from ..models.diff import Change
 from ..models.explanation import Explanation
-from ..models.manifest import name_of_build
+from ..models.manifest import EventRef, name_of_build
 from ..models.report import Report, Signer, Verdict
 from ..models.text import as_text, pretty, visible
 from ..models.trace import Mode
@@ -104,7 +104,13 @@ class Page:
         self.unknown: tuple[str, ...] = story.unknown
         self.tellings: tuple[TraceStory, ...] = story.tellings
         self.cause = cause
+        self.linked: set[tuple[str, int]] | None = None
+        """The steps that have a place on the page, by mode and number, where not all of them have."""
         self.places: Mapping[tuple[str, int], Place] = places(cause) if cause is not None else {}
+
+    def has_place(self, step: EventRef) -> bool:
+        """Whether a link to the step leads somewhere on the page."""
+        return self.linked is None or (step.mode, step.seq) in self.linked
 
     @property
     def headline(self) -> str:
@@ -282,6 +288,38 @@ class Page:
         return [(mode_words([mode]), text, f"{size:,} bytes") for mode, text, size in shown]
 
     @cached_property
+    def filters(self) -> tuple["Filter", ...]:
+        """By what the steps can be narrowed: runs, states and tools, each where there are several."""
+        found: dict[str, dict[str, None]] = {kind: {} for kind in _FILTERED}
+        for telling in self.tellings:
+            for step in telling.steps:
+                for kind, value in _about(step):
+                    found[kind].setdefault(value)
+        return tuple(
+            Filter(kind, tuple(values)[:_MAX_FILTERED]) for kind, values in found.items() if len(values) > 1
+        )
+
+    def marks(self, step: Step) -> str:
+        """The classes by which the filters find a step."""
+        about = list(_about(step))
+        return " ".join(
+            f"{each.kind}-{number}"
+            for each in self.filters
+            for number, value in enumerate(each.values, start=1)
+            if (each.kind, value) in about
+        )
+
+    @property
+    def printed(self) -> bool:
+        """Whether the script wrote something."""
+        return bool(self.wrote("stdout") or self.wrote("stderr"))
+
+    @property
+    def expected(self) -> list[ClaimLine]:
+        """What its reporter says should happen, with what became of it."""
+        return [claim for claim in self.claims if claim.is_expected]
+
+    @cached_property
     def state_users(self) -> Mapping[str, str]:
         """Which states had this JSON, and when first."""
         users: dict[str, dict[str, None]] = {}
@@ -301,6 +339,39 @@ class Page:
     def raw_states(self) -> list[tuple[str, str]]:
         states = self._story.states
         return [(digest, self._budget.spend(pretty(states[digest]))) for digest in sorted(states)]
+
+
+_FILTERED = ("run", "state", "tool")
+_MAX_FILTERED = 20
+"""Values that a filter offers; a story of more runs or states is narrowed by the others."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One choice above the steps."""
+
+    kind: str
+    values: tuple[str, ...]
+
+
+def _about(step: Step) -> Iterator[tuple[str, str]]:
+    """What a step is about: its run, the states that it looks at, its tool."""
+    for kind in _FILTERED:
+        value = getattr(step.event, kind, None)
+        if isinstance(value, str):
+            yield kind, value
+    for look in step.looks:
+        yield "state", look.state
+
+
+def filter_rules(sizes: Iterable[int]) -> str:
+    """The style by which a choice hides what it is not about, for filters of up to so many values."""
+    return "".join(
+        f".steps:has(.by-{kind} option:nth-child({number + 1}):checked) .tree li"
+        f":not(.{kind}-{number}):not(:has(.{kind}-{number})):not(.own) {{ display: none; }}\n"
+        for number in range(1, max(sizes, default=0) + 1)
+        for kind in _FILTERED
+    )
 
 
 _AGREEMENTS = {

@@ -108,6 +108,40 @@ def test_a_page_of_several_reproductions_leads_from_its_table_to_each(
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
+def test_the_steps_are_narrowed_to_one_run_by_the_keyboard(browser: Browser, files: dict[str, Path]) -> None:
+    page = show(browser, files["one"]).page
+    choice = page.get_by_label("run", exact=True)
+    choice.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert choice.input_value() == "R2"
+    assert page.locator(f"#as-written-{START}").is_visible()
+    assert not page.locator("#as-written-1").is_visible()
+    page.get_by_label("state", exact=True).select_option("S1")
+    assert not page.locator(f"#as-written-{START}").is_visible()
+    choice.select_option("all")
+    page.get_by_label("state", exact=True).select_option("all")
+    assert page.locator("#as-written-1").is_visible()
+
+
+def test_the_lines_of_a_matrix_are_chosen_and_its_differing_steps_stand_beside_each_other(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = show(browser, files["several"]).page
+    lines = page.locator("#overview tbody tr")
+    assert [line.is_visible() for line in lines.all()] == [True, True]
+    page.get_by_label("all (2)").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_label("violated somewhere (2)").is_checked()
+    cells = page.locator(f"#r1-a-as-written-{SEEN}").locator("xpath=ancestor::li[1]").locator(".cell")
+    boxes = [cell.bounding_box() for cell in cells.all()]
+    assert len(boxes) == 2
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    assert boxes[0]["y"] == boxes[1]["y"]
+    assert page.evaluate("document.documentElement.scrollHeight") < 12_000
+
+
 def test_a_folded_mode_opens_for_a_link_that_leads_into_it(browser: Browser, files: dict[str, Path]) -> None:
     page = show(browser, files["one"]).page
     target = page.locator(f"#streamed-{SEEN}")

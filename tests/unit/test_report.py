@@ -459,13 +459,41 @@ def test_a_page_of_several_reproductions_leads_from_a_table_to_each(pages: dict[
     assert '<span class="word holds">fixed</span>' in page
     assert '<span class="word inconclusive">not recorded</span>' in page
     assert page.count("<main>") == 1
-    assert page.count("<article") == 3
+    assert page.count('<section class="group"') == 2
+    assert '<tr class="violates differs">' in page
+
+
+def test_several_recordings_are_one_story_with_columns_where_they_differ() -> None:
+    page = render_page(a_group(a_story(), a_story(holds=True), a_story(holds=True)))
+    assert page.index("violated on 0.20.0 (1); holds on 0.20.0 (2), 0.20.0 (3)") < page.index(
+        "Claims on each"
+    )
+    assert '<p class="side">0.20.0 (2), 0.20.0 (3)</p>' in page, "those that tell the same share a column"
+    assert page.count("the script reproduction.py begins") == 1
+    assert page.count("S2 has changed, seen when a decision was made") == 1
+    assert page.count("print(&#34;PAID 100&#34;)") == 1
+    assert "Streamed: the same steps again, on each." in page
+    assert "<article" in page
+    assert len(page) < 2 * len(render_page(a_group(a_story())))
+
+
+def test_the_steps_of_a_page_can_be_narrowed_to_a_run_or_a_state(pages: dict[str, str]) -> None:
+    one = pages["one"]
+    assert re.search(
+        r'<select class="by-run" [^>]*><option>all</option><option>R1</option><option>R2</option>', one
+    )
+    assert re.search(r'<select class="by-state"', one)
+    assert 'class="by-tool"' not in one, "there is one tool, so nothing to choose"
+    rule = ".steps:has(.by-run option:nth-child(3):checked) .tree li:not(.run-2)"
+    assert rule in one
+    assert '<li class="branch run-2' in one
+    assert "by-run" not in pages["two"]
 
 
 def test_a_page_tells_no_more_steps_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "_MAX_STEPS", 1)
     page = render_page(several())
-    assert page.count("<article") == 2  # the first reproduction is always told
+    assert page.count("What happened</h3>") == 1  # the first reproduction is always told
     assert "The steps of these recordings are left out of this page for its size" in page
 
 
