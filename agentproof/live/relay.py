@@ -232,6 +232,8 @@ class Relay:
 
     async def _connection(self, connection: socket.socket, endpoint: Endpoint) -> None:
         connection.setblocking(False)
+        # asyncio does so too, but not where a listener was made without naming its protocol.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         try:
             secure = await _first_byte(connection) == _TLS_RECORD
             context = self._authority.context(endpoint.host) if secure else None

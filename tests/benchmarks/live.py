@@ -1,9 +1,9 @@
-"""What a provider's relay costs: its start, each request while recording and replaying, the size of what is kept.
+"""What a provider's relay costs: its start, a request recorded and replayed, the size of what is kept.
 
     python -m tests.benchmarks.live [REQUESTS]
 
-The server is on loopback and answers at once, so that a request's time is the relay's and the client's own. Each
-request has a connection of its own, with TLS, as most scripts have.
+The server is on loopback and answers at once, so that a request's time is the relay's and the client's own.
+Each request has a connection of its own, with TLS, as most scripts have.
 """
 
 import statistics
