@@ -55,7 +55,12 @@ def words_of(cell: Cell, row: Row) -> str:
 
 def targets_of(rows: Iterable[Row]) -> list[str]:
     """Every target once: versions in their order, other names after them."""
-    return sorted(dict.fromkeys(cell.target for row in rows for cell in row.cells), key=_version_key)
+    return in_order(cell.target for row in rows for cell in row.cells)
+
+
+def in_order(targets: Iterable[str]) -> list[str]:
+    """Each once, in the same order."""
+    return sorted(dict.fromkeys(targets), key=_version_key)
 
 
 def _version_key(text: str) -> tuple[int, tuple[int, ...]]:

@@ -17,7 +17,7 @@ from .columns import (
     violated_claims,
 )
 from .groups import Group
-from .outcomes import targets_of, words_of
+from .outcomes import in_order, words_of
 from .page import Page
 
 _TARGET = 60
@@ -39,6 +39,11 @@ class Section:
     @property
     def title(self) -> str:
         return self.pages[0].title if self.pages else self.group.name
+
+    @property
+    def name(self) -> str:
+        """What a comparison calls it; files of one folder are called by their release, so by its title."""
+        return self.group.name if self.group.row is not None else self.title
 
     @property
     def unrecorded(self) -> list[tuple[str, str]]:
@@ -179,14 +184,8 @@ def name_apart(pages: Sequence[Page]) -> None:
 
 def overview(sections: Sequence[Section]) -> Overview:
     """The table for a page of several reproductions."""
-    rows = [section.group.row for section in sections if section.group.row is not None]
-    targets = dict.fromkeys(targets_of(rows))
-    lines = []
-    for section in sections:
-        cells = dict(_cells(section))
-        targets |= dict.fromkeys(cells)
-        lines.append((section, cells))
-    return Overview(tuple(targets), tuple(lines))
+    lines = tuple((section, dict(_cells(section))) for section in sections)
+    return Overview(tuple(in_order(target for _, cells in lines for target in cells)), lines)
 
 
 _LOOKS = {

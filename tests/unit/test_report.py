@@ -477,6 +477,17 @@ def test_several_recordings_are_one_story_with_columns_where_they_differ() -> No
     assert len(page) < 2 * len(render_page(a_group(a_story())))
 
 
+def test_files_of_several_reproductions_are_lines_by_their_titles() -> None:
+    other = changed(
+        a_story().manifest, reproduction=changed(a_story().manifest.reproduction, title="Another")
+    )
+    groups = [*a_group(a_story(), a_story(holds=True)), *a_group(replace(a_story(), manifest=other))]
+    page = render_page(groups)
+    assert '<a href="#r1-compared">Approving one state approves its sibling</a></th>' in page
+    assert page.count('href="#r2-compared"') == 1
+    assert page.index("2 reproductions on 1 target") < page.index("not the same on each (1)")
+
+
 def test_the_steps_of_a_page_can_be_narrowed_to_a_run_or_a_state(pages: dict[str, str]) -> None:
     one = pages["one"]
     assert re.search(
