@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 
     from ..bundle.store import Bundle
     from ..check.bundle import Reader
+    from ..environment.locking import Lock
+    from ..record.conditions import Conditions
+    from ..record.progress import Progress
+    from ..record.reproduction import Reproduction
+    from ..record.target import Target
     from ..render.groups import Group
     from ..render.story import Story
     from ..render.summary import Entry
@@ -131,6 +136,37 @@ def _trusting_nobody(reader: Reader) -> Reader:
     from ..trust.allowed_signers import Trust
 
     return replace(reader, trust=Trust(), thresholds={})
+
+
+def named_reproduction(
+    path: Path, target: Target | None, *, conditions: Conditions, progress: Progress
+) -> tuple[Reproduction, Lock]:
+    """The reproduction that a script or a bundle is, with its environment on `target` (None: on its own).
+
+    Raises:
+        UsageError: there is no such file, or nothing says which release it is about.
+        BundleError: it is a bundle that is not sound.
+        CannotDoError: the environment cannot be had.
+    """
+    from ..bundle.store import shelf_of
+    from ..check.bundle import check_path
+    from ..record.recording import locked
+    from ..record.replay import lock_of, sound
+    from ..record.reproduction import read_reproduction
+    from ..record.selection import select
+    from .check import own_reader
+
+    if path.suffix in (".py", ".ipynb") and path.is_file():
+        reproduction = read_reproduction(select(str(path))).expecting(conditions.expectations)
+        return reproduction, locked(reproduction, target, conditions, progress)
+    place = the_bundle(path)
+    checked = check_path(place, reader=own_reader(), wheels=shelf_of(place))
+    refuse_comparison(checked.bundle, path)
+    _, bundle, recorded, _ = sound(checked)
+    reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress)
+    if target is not None:
+        return reproduction, locked(reproduction, target, conditions, progress)
+    return reproduction, lock
 
 
 def the_bundle(path: Path) -> Path:

@@ -173,6 +173,19 @@ def written(program: Program, edits: Edits, *, name: str, docstring: str, is_fin
     return pruned(whole).code if is_final else whole.code
 
 
+def applied(module: cst.Module, edits: Edits) -> str:
+    """A script's source with edits; what they import stands before its first statement that is no text."""
+    changed = module.visit(_Applied(edits))
+    place = 1 if changed.body and _is_text(changed.body[0]) else 0
+    first, rest = changed.body[:place], changed.body[place:]
+    added = list(_parsed(edits.imports))
+    imports = [each for each in added if _is_import(each)]
+    # A class of ours needs the script's imports no less than its own.
+    end = max((number for number, each in enumerate(rest, 1) if _is_import(each)), default=0)
+    others = [each for each in added if not _is_import(each)]
+    return changed.with_changes(body=[*first, *imports, *rest[:end], *others, *rest[end:]]).code
+
+
 def pruned(module: cst.Module) -> cst.Module:
     """Without the functions, classes and plain values at module level that nothing reads; tests stay."""
     module = _without_dead(module)
@@ -671,6 +684,7 @@ __all__ = [
     "Edits",
     "Program",
     "Statement",
+    "applied",
     "blocks",
     "bound_in",
     "code_of",

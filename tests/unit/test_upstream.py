@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections.abc import Mapping
 
 import libcst as cst
 import pytest
@@ -73,14 +74,14 @@ asyncio.run(main())
 '''
 
 
-def trace(*events: dict[str, object]) -> Trace:
+def trace(*events: Mapping[str, object]) -> Trace:
     told = [{"seq": number, **each} for number, each in enumerate(events, start=1)]
     return Trace.from_shape(
         {"format": "agentproof/trace", "version": 0, "mode": "as-written", "events": told}
     )
 
 
-def claim(kind: str, *because: dict[str, object], **more: object) -> ClaimResult:
+def claim(kind: str, *because: Mapping[str, object], **more: object) -> ClaimResult:
     rule = INVARIANTS.get(kind)
     shape = {"id": kind, "kind": kind, "version": rule.VERSION if rule else 1, "mode": "as-written"}
     found = [{"events": [], **each} for each in because]
