@@ -42,6 +42,7 @@ from .program import (
     Edits,
     Program,
     Statement,
+    children,
     code_of,
     fresh,
     is_harmless,
@@ -370,28 +371,45 @@ def _usage(trace: Trace) -> str:
 
 
 def _quiet(program: Program, edits: Edits) -> Edits:
-    """Without prints, which nobody reads in a test."""
+    """Without prints, which nobody reads in a test; what they wait for is waited for still."""
     found = Edits()
     for node in nodes(program.module):
-        if not isinstance(node, cst.IndentedBlock | cst.Module):
-            continue
-        prints = [each for each in node.body if _is_print(each) and each not in edits.instead]
-        for each in prints:
-            touched = edits.before.get(each) or edits.after.get(each)
-            if len(prints) < len(node.body) and not touched:
-                found.removed.add(each)
-            else:
-                found.instead[each] = ["pass"] if len(prints) == len(node.body) and each is prints[-1] else []
+        for each in node.body if isinstance(node, cst.IndentedBlock | cst.Module) else ():
+            if each in edits.instead or edits.before.get(each) or edits.after.get(each):
+                continue
+            awaited = _only_prints(each)
+            if awaited is not None:
+                found.instead[each] = awaited or ["pass"]
     return found
 
 
-def _is_print(statement: cst.CSTNode) -> bool:
+def _only_prints(statement: cst.CSTNode) -> list[str] | None:
+    """What a print waits for, where it does nothing else."""
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        return False
+        return None
     small = statement.body[0]
     if not (isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)):
-        return False
-    return code_of(small.value.func) == "print" and is_harmless(small)
+        return None
+    if code_of(small.value.func) != "print":
+        return None
+    awaited: list[cst.CSTNode] = []
+    todo: list[cst.CSTNode] = [small.value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, cst.Await):
+            awaited.append(each)
+        elif (
+            (isinstance(each, cst.Call) and not is_harmless(each.func))
+            or isinstance(each, cst.Lambda)
+            or (isinstance(each, cst.BaseComp) and not is_harmless(each))
+        ):
+            return None
+        else:
+            calls = isinstance(each, cst.Call) and not is_harmless(each.with_changes(args=[]))
+            if calls:
+                return None
+            todo += reversed(children(each))
+    return [code_of(each.with_changes(lpar=[], rpar=[])) for each in awaited]
 
 
 _STREAMING = """\

@@ -142,6 +142,8 @@ class _Search:
     wanted: Witness = frozenset()
     apart: Witness = frozenset()
     """What the good release shows of the first script."""
+    held: frozenset[str] = frozenset()
+    """The claims that hold on the good release; others may have nothing to be seen in there."""
     modes: tuple[Mode, ...] = ("as-written",)
     ends: dict[tuple[str, Mode], tuple[str, ...]] = field(default_factory=dict)
     stopped: str | None = None
@@ -205,6 +207,7 @@ class _Search:
                 )
             # What both releases show is not what tells them apart, and need not be kept.
             self.wanted = frozenset(kind for kind in self.wanted if kind[0] in kept)
+            self.held = _held(other) & kept
         claims = ", ".join(sorted({kind[0] for kind in self.wanted}))
         self.progress.done("kept", f"{claims}: {len(self.wanted)} kinds of findings")
 
@@ -249,10 +252,12 @@ class _Search:
         return ends and shown <= wanted and {kind[0] for kind in shown} == claims
 
     def _is_silent(self, other: Bundle) -> bool:
-        claims = {kind[0] for kind in self.wanted}
-        held = {claim.id for claim in other.document.judgement.claims if claim.status == "holds"}
         ends = all(_end(other, mode) == self.ends["there", mode] for mode in self.modes)
-        return ends and witness(other) <= self.apart and claims <= held
+        return ends and witness(other) <= self.apart and self.held <= _held(other)
+
+
+def _held(bundle: Bundle) -> frozenset[str]:
+    return frozenset(claim.id for claim in bundle.document.judgement.claims if claim.status == "holds")
 
 
 def with_text(reproduction: Reproduction, text: str) -> Reproduction:

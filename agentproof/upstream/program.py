@@ -234,6 +234,7 @@ def is_harmless(node: cst.CSTNode) -> bool:
 
 def _without_dead(module: cst.Module) -> cst.Module:
     """Without what is computed and read by nobody, and lists that are only written."""
+    module = module.visit(_Passing())
     while True:
         names = Counter(each.value for each in nodes(module) if isinstance(each, cst.Name))
         lists = _only_written(module, names)
@@ -687,6 +688,7 @@ __all__ = [
     "applied",
     "blocks",
     "bound_in",
+    "children",
     "code_of",
     "docstring_literal",
     "fresh",
