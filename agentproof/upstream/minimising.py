@@ -164,7 +164,6 @@ class _Search:
         try:
             self._exchange(reducer)
             reducer.reduce()
-            reducer.offer(formatted(reducer.text))
         except EnoughError:
             self.stopped = f"{self.most} runs"
         except KeyboardInterrupt:
@@ -275,7 +274,7 @@ def _confirmed(
     """The smallest text that an ordinary recording confirms."""
     store = wheel_store.default_store()
     tried: list[str] = []
-    for text in list(dict.fromkeys(reversed(search.history)))[:_BACK]:
+    for text in list(dict.fromkeys((formatted(search.history[-1]), *reversed(search.history))))[:_BACK]:
         once = with_text(search.reproduction, text)
         progress.working("recording the result")
         seen = observe(lock, once, store=store, conditions=conditions, progress=_Steps(progress.working))
