@@ -447,7 +447,8 @@ class _Passing:
 
     def _keep(self, data: bytes) -> None:
         self._note.chunks.append((self._note.ms(), data))
-        self._spend(len(data) + _ROUND, 4)
+        # What was whole first was counted as it came.
+        self._spend(_ROUND + (len(data) if self._whole is None else 0), 4)
 
     async def _tell(self, tell: Callable[[Client], Awaitable[None]]) -> None:
         """Tell the client, unless it has left."""

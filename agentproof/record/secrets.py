@@ -27,7 +27,8 @@ _SHAPES = {
     "a PyPI token": r"pypi-AgEI[A-Za-z0-9_-]{50,}",
     "a JSON web token": r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----)?",
-    "a bearer token": r"[Bb]earer [A-Za-z0-9._~+/-]{24,}",
+    # Not what a script has in the place of a key (`live.providers.placeholder`).
+    "a bearer token": r"[Bb]earer (?!agentproof-)[A-Za-z0-9._~+/-]{24,}",
 }
 _SHAPE = re.compile(
     "|".join(f"(?<![A-Za-z0-9_-])(?P<s{index}>{shape})" for index, shape in enumerate(_SHAPES.values()))

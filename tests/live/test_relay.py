@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from agentproof.errors import CannotDoError
+from agentproof.limits import MAX_EXCHANGES_BYTES
 from agentproof.live.keys import find_key
 from agentproof.models.exchanges import Exchanges
 
@@ -277,3 +279,17 @@ def test_of_requests_asked_together_none_gets_the_answer_to_another_question(
             assert _together(relayed, order) == answers
         assert {row.level for row in replaying.outcome().rows} == {"exact"}
         assert replaying.outcome().unused == ()
+
+
+@pytest.mark.slow
+def test_more_than_a_bundle_may_hold_is_no_recording(provider: Provider) -> None:
+    with capturing(provider.url) as (relayed, capture):
+        status, body, _ = relayed.ask(_body("large", size=MAX_EXCHANGES_BYTES - 20_000))
+        assert (status, len(body)) == (200, MAX_EXCHANGES_BYTES - 20_000)
+        assert len(capture.exchanges().to_bytes()) <= MAX_EXCHANGES_BYTES
+        with pytest.raises(http.client.IncompleteRead):
+            relayed.ask(_body("large", size=20_000))
+        with pytest.raises(CannotDoError, match="over 16 MiB"):
+            capture.exchanges()
+        status, body, _ = relayed.ask(_body("m"))  # nothing more goes out
+    assert (status, b"over 16 MiB" in body) == (403, True)

@@ -7,6 +7,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from agentproof.errors import UsageError
+from agentproof.live.providers import placeholder
 from agentproof.record.secrets import Redactor, SecretPatterns, find_secrets, host_secrets, patterns
 
 # Put together at run time, so that no scanner of this repository takes them for real ones.
@@ -29,7 +30,14 @@ def test_the_shape_of_a_token_is_found_with_its_place(secret: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["sk-short", "task-" + "a1B2" * 8, "fc_call_1", "trace_" + "0" * 32, "e3b0c44298fc1c149afbf4c8996fb924"],
+    [
+        "sk-short",
+        "task-" + "a1B2" * 8,
+        "fc_call_1",
+        "trace_" + "0" * 32,
+        "e3b0c44298fc1c149afbf4c8996fb924",
+        f"Authorization: Bearer {placeholder('OPENAI_API_KEY')}",
+    ],
 )
 def test_ordinary_text_is_no_secret(text: str) -> None:
     assert list(find_secrets([("a", text.encode())], wanted=SecretPatterns({}))) == []
