@@ -7,6 +7,7 @@
    found is recorded in the ordinary way, twice in each mode, and only that is believed.
 """
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -168,6 +169,9 @@ class _Search:
             self.stopped = f"{self.most} runs"
         except KeyboardInterrupt:
             self.stopped = "Ctrl-C"
+            # One press may come as two signals, to this process and to its group.
+            with contextlib.suppress(KeyboardInterrupt):
+                time.sleep(0.3)
         self.seconds = time.monotonic() - self.began
 
     def _look(self) -> None:
