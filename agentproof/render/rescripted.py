@@ -56,7 +56,6 @@ def rescripted(source: bytes, trace: Trace, *, version: str, variables: Iterable
             "the script makes no agent (`Agent(…)`), so nothing says where a scripted model belongs",
             hint="its agents may be made in another file: give them the model there",
         )
-    written = {name for site in sites if (name := _name_of(site)) is not None}
     written = [_name_of(site) for site in sites]
     asking = list(dict.fromkeys(each.agent for each in answers))
     by_agent = len(asking) > 1 and None not in written and {*asking} <= {*written}
