@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -36,17 +36,18 @@ _PATIENCE: Final = 5
 
 @dataclass(frozen=True)
 class Source:
-    """A script of one file."""
+    """A script, with data beside it."""
 
     text: bytes
     entry: str = "script.py"
     arguments: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def files(self) -> Mapping[str, bytes]:
-        """The script under its name."""
-        return {self.entry: self.text}
+        """The script under its name, and what lies beside it."""
+        return {**self.beside, self.entry: self.text}
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class Trials:
         self._wheel = wheel_store.default_store().read(lock.target.sha256)
         self.started_seconds = server.started_seconds
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What the scripts have used of a processor so far."""
+        return self._server.cpu_seconds
+
     def record(
         self, reproduction: Reproduction, modes: Sequence[Mode] = MODES, *, seconds: float = SECONDS
     ) -> Bundle:
