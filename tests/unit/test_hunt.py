@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ NONE = Features(
     blocking_guardrails=False,
     scripted_model=False,
 )
-RUN = ["run", "'done'", "g0", ["MessageOutputItem"], [], [0, 0, 0, 0], [], [1, 3]]
+RUN: list[Any] = ["run", "'done'", "g0", ["MessageOutputItem"], [], [0, 0, 0, 0], [], [1, 3]]
 
 
 @settings(max_examples=40, deadline=None)
