@@ -9,6 +9,7 @@
 import operator
 import sys
 import types
+from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import genuine, patching
@@ -20,36 +21,77 @@ _LAZY = (
     *("__static_attributes__", "__firstlineno__", "__match_args__", "__dataclass_", "__init_subclass__"),
 )
 """What Python and pydantic themselves write into a class later on."""
+FUNCTIONAL = (types.FunctionType, staticmethod, classmethod, property)
 _MOST_GLANCES = 200
 
 
-class _Function:
-    """A function's insides."""
+class _Space:
+    """What a module or class held at the end of the import."""
 
-    def __init__(self, place: str, function: types.FunctionType) -> None:
+    def __init__(self, name: str, place: str, owner: Any) -> None:
+        self.module = name
         self.place = place
-        self.function = function
-        self.code = function.__code__
-        self.defaults = function.__defaults__
-        self.keywords = function.__kwdefaults__
-        self.given = dict(function.__kwdefaults__ or {})
-        self.closure = function.__closure__
-        self.held = tuple(map(_content, function.__closure__ or ()))
+        self.owner = owner
+        self.held = vars(owner)
+        self.keys = tuple(self.held)
+        self.values = tuple(self.held.values())
+        self.bases: Tuple[type, ...] = owner.__bases__ if isinstance(owner, type) else ()
+        self.kind = type(owner)
 
-    def is_changed(self) -> bool:
-        now = self.function
-        if now.__code__ is not self.code or now.__defaults__ is not self.defaults:
-            return True
-        keywords = now.__kwdefaults__
-        if keywords is not self.keywords or (keywords is not None and not _same_items(keywords, self.given)):
-            return True
-        for cell, before in zip(now.__closure__ or (), self.held, strict=False):
-            content = _content(cell)
-            if content is not before and any(
-                isinstance(each, types.FunctionType) for each in (content, before)
-            ):
-                return True
-        return False
+    def is_as_noted(self) -> bool:
+        """Whether the same names lead to the very same objects."""
+        now = self.held
+        return tuple(now) == self.keys and all(map(operator.is_, now.values(), self.values))
+
+
+noted: List[_Space] = []
+"""The SDK's modules, each followed by its classes."""
+_functions: List[types.FunctionType] = []
+_places: List[Tuple[str, str]] = []
+_insides: List[Tuple[Any, List[Any]]] = []
+"""What gives a part of a function, and that part of each: the very object."""
+_given: List[Tuple[int, Dict[str, Any]]] = []
+_closures: List[Tuple[int, Tuple[Any, ...]]] = []
+_watched: List[Any] = []
+_values: List[Any] = []
+_sizes: List[int] = []
+_seen: List[List[Any]] = []
+_glances = 0
+
+_PARTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
+_VALUES = operator.methodcaller("values")
+
+
+def note(package: str) -> None:
+    """Note what the import made."""
+    seen: Set[int] = set()
+    for name, module in modules(package):
+        for place, owner in spaces(name, module):
+            space = _Space(name, place, owner)
+            noted.append(space)
+            for key, member in zip(space.keys, space.values, strict=True):
+                if isinstance(member, FUNCTIONAL):
+                    _note_functions(place, key, member, seen)
+    _insides[:] = [(part, list(map(part, _functions))) for part in _PARTS]
+
+
+def _note_functions(place: str, key: str, member: Any, seen: Set[int]) -> None:
+    waiting = list(functions_of(member))
+    while waiting:
+        function = patching.original_of(waiting.pop())
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        if function.__kwdefaults__:
+            _given.append((len(_functions), dict(function.__kwdefaults__)))
+        behind = [function.__dict__.get("__wrapped__")]
+        if function.__closure__:
+            held = tuple(map(_content, function.__closure__))
+            _closures.append((len(_functions), held))
+            behind += held
+        _functions.append(function)
+        _places.append((place, key))
+        waiting += [each for each in behind if isinstance(each, types.FunctionType)]
 
 
 def _content(cell: Any) -> Any:
@@ -59,35 +101,26 @@ def _content(cell: Any) -> Any:
         return None  # empty
 
 
-def _same_items(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(one[key] is other[key] for key in one)
+def _functions_changed() -> Iterator[int]:
+    """The functions, by number, whose insides are not what the import made."""
+    for part, before in _insides:
+        for number, is_same in enumerate(map(operator.is_, map(part, _functions), before)):
+            if not is_same:
+                yield number
+    for number, given in _given:
+        keywords = _functions[number].__kwdefaults__ or {}
+        if keywords.keys() != given.keys() or any(keywords[key] is not given[key] for key in given):
+            yield number
+    for number, held in _closures:
+        for cell, before in zip(_functions[number].__closure__ or (), held, strict=False):
+            now = _content(cell)
+            if now is not before and any(isinstance(each, types.FunctionType) for each in (now, before)):
+                yield number
 
 
-_functions: List[_Function] = []
-_classes: List[Tuple[str, type, Tuple[type, ...], type, Dict[str, Any]]] = []
-_spaces: List[Tuple[Any, Tuple[Any, ...]]] = []
-_glances = 0
-
-
-def note(package: str) -> None:
-    """Note what the import made."""
-    seen: Set[int] = set()
-    for name, module in modules(package):
-        for place, owner in spaces(name, module):
-            for key, member in list(vars(owner).items()):
-                waiting = list(functions_of(member))
-                while waiting:
-                    function = patching.original_of(waiting.pop())
-                    if id(function) not in seen:
-                        seen.add(id(function))
-                        _functions.append(_Function("{}.{}".format(place, key), function))
-                        behind = (
-                            function.__dict__.get("__wrapped__"),
-                            *map(_content, function.__closure__ or ()),
-                        )
-                        waiting += [each for each in behind if isinstance(each, types.FunctionType)]
-            if isinstance(owner, type):
-                _classes.append((place, owner, owner.__bases__, type(owner), dict(vars(owner))))
+def functions() -> List[types.FunctionType]:
+    """The SDK's functions, those behind decorators too."""
+    return _functions
 
 
 def modules(package: str) -> Iterator[Tuple[str, types.ModuleType]]:
@@ -125,23 +158,29 @@ def functions_of(member: Any) -> Iterator[types.FunctionType]:
 
 def changed() -> Iterator[str]:
     """The places of functions and classes whose insides are not what the import made."""
-    for function in _functions:
-        if function.is_changed():
-            yield function.place
+    for number in _functions_changed():
+        yield "{}.{}".format(*_places[number])
     own = {(id(owner), name): new for owner, name, new in patching.replaced}
-    for place, cls, bases, kind, members in _classes:
-        if cls.__bases__ != bases:
-            yield place + ".__bases__"
-        if type(cls) is not kind:
-            yield place + ".__class__"
-        held = vars(cls)
+    for space in noted:
+        cls = space.owner
+        if not isinstance(cls, type):
+            continue
+        if cls.__bases__ != space.bases:
+            yield space.place + ".__bases__"
+        if type(cls) is not space.kind:
+            yield space.place + ".__class__"
+        if space.is_as_noted():
+            continue
+        members, held = dict(zip(space.keys, space.values, strict=True)), dict(space.held)
         for key in {*members, *held}:
             before, now = members.get(key, _ABSENT), held.get(key, _ABSENT)
-            if before is now or own.get((id(cls), key), _ABSENT) is now or key.startswith(_LAZY):
+            if before is now or own.get((id(cls), key), own) is now:
+                continue
+            if key.startswith(_LAZY) and not any(isinstance(each, FUNCTIONAL) for each in (before, now)):
                 continue
             value = isinstance(before, _PLAIN) and before != now
             if _acts(before) or _acts(now) or (value and not _is_assigned(cls, key)):
-                yield "{}.{}".format(place, key)
+                yield "{}.{}".format(space.place, key)
 
 
 _ABSENT = object()
@@ -159,48 +198,53 @@ def _is_assigned(cls: type, key: str) -> bool:
     return code is None or key in genuine.attributes_set(code)
 
 
-def watch(package: str) -> None:
+def watch() -> None:
     """From now on `glance` tells what is exchanged: the recorder's own hooks are in place."""
-    _spaces.clear()
-    for name, module in modules(package):
-        _spaces.extend((vars(owner), tuple(vars(owner).values())) for _, owner in spaces(name, module))
-    _watched[:] = [function.function for function in _functions]
-    _insides[:] = map(_INSIDE, _watched)
+    _watched[:] = [space.held for space in noted]
+    _seen[:] = [list(before) for _, before in _insides]
+    _look_again()
+
+
+def _look_again() -> None:
+    _sizes[:] = map(len, _watched)
+    _values[:] = chain.from_iterable(map(_VALUES, _watched))
 
 
 def forget() -> None:
     """Let go of all that was noted: nothing is compared after this."""
-    _functions.clear()
-    _classes.clear()
-    _spaces.clear()
-    _watched.clear()
-    _insides.clear()
-
-
-_INSIDE = operator.attrgetter("__code__")
-_OUTSIDE = operator.attrgetter("__defaults__")
-_watched: List[types.FunctionType] = []
-_insides: List[types.CodeType] = []
+    for held in (noted, _functions, _places, _insides, _given, _closures):
+        held.clear()
+    for held in (_watched, _values, _sizes, _seen):
+        held.clear()
 
 
 def glance() -> bool:
     """Whether a function, a class or a function's code stands elsewhere than at the last glance."""
     global _glances
     _glances += 1
-    if _glances > _MOST_GLANCES or not _spaces:
+    if _glances > _MOST_GLANCES or not _watched:
         return False
     found = False
-    if not all(map(operator.is_, map(_INSIDE, _watched), _insides)):
-        found = True
-        _insides[:] = map(_INSIDE, _watched)
-    if not all(map(operator.is_, map(_OUTSIDE, _watched), (each.defaults for each in _functions))):
-        found = True
-    for index, (space, before) in enumerate(_spaces):
-        values = tuple(space.values())
+    for (part, _), before in zip(_insides, _seen, strict=True):
+        if not all(map(operator.is_, map(part, _functions), before)):
+            found = True
+            before[:] = map(part, _functions)
+    # In one walk over all that they hold, since this is done at each run, model and tool.
+    if list(map(len, _watched)) == _sizes and all(
+        map(operator.is_, chain.from_iterable(map(_VALUES, _watched)), _values)
+    ):
+        return found
+    begin = 0
+    for space, size in zip(_watched, _sizes, strict=True):
+        values, before = list(space.values()), _values[begin : begin + size]
+        begin += size
         if len(values) == len(before) and all(map(operator.is_, values, before)):
             continue
-        _spaces[index] = (space, values)
         known = set(map(id, before))
-        fewer = len(values) < len(before)
-        found = found or fewer or any(id(each) not in known and _acts(each) for each in values)
+        found = (
+            found
+            or len(values) < len(before)
+            or any(id(each) not in known and _acts(each) for each in values)
+        )
+    _look_again()
     return found

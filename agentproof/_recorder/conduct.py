@@ -24,7 +24,7 @@ from .events import watching
 from .plan import Plan
 
 _CONSTANTS = (str, int, float, bool, bytes, tuple, frozenset, type(None))
-_MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
+_HELD = (type, types.FunctionType, *_CONSTANTS)
 
 
 def _nothing() -> List[str]:
@@ -34,7 +34,6 @@ def _nothing() -> List[str]:
 written: Callable[[], List[str]] = _nothing
 """Gives what the script wrote into the SDK's objects; set by the adapter."""
 
-_noted: Dict[Tuple[str, str], Any] = {}
 _modules: Set[str] = set()
 _during: Set[str] = set()
 _tests_run: Set[str] = set()
@@ -65,15 +64,11 @@ def _tell(names: Set[str]) -> None:
 def before(package: str) -> None:
     """Note what the import made."""
     baseline.note(package)
-    for name, module in baseline.modules(package):
-        _modules.add(name)
-        for path, member in _members(name, module):
-            _noted[(name, path)] = member
+    _modules.update(space.module for space in baseline.noted)
 
 
 def forget() -> None:
     """Let go of everything that was noted, so that the interpreter cleans up as it would without us."""
-    _noted.clear()
     baseline.forget()
     surroundings.forget()
 
@@ -86,12 +81,12 @@ def test_run(node_id: str) -> None:
 def during(plan: Plan) -> None:
     """Note what differs now, though it may be put back before the end, as a test's patches are."""
     if _modules:
-        _tell({*_changed(plan.package), *baseline.changed()})
+        _tell({*_changed(), *baseline.changed()})
 
 
 def watch(plan: Plan) -> None:
     """The recorder's own hooks are in place: glance at the SDK whenever it works."""
-    baseline.watch(plan.package)
+    baseline.watch()
     events.on_work = functools.partial(glance, plan)
 
 
@@ -104,7 +99,7 @@ def glance(plan: Plan) -> None:
 
 def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     """What differs from that, and the private names in the reproduction's Python files."""
-    changed = _during | set(_changed(plan.package)) | set(baseline.changed())
+    changed = _during | set(_changed()) | set(baseline.changed())
     if _modules:
         for name, module in baseline.modules(plan.package):
             if name not in _modules:
@@ -131,44 +126,34 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
     return {"changed": sorted(changed), "private_writes": writes, "private_reads": reads}
 
 
-def _members(name: str, module: types.ModuleType) -> Iterator[Tuple[str, Any]]:
-    for key, item in list(vars(module).items()):
-        if key.startswith("__"):
-            continue
-        if isinstance(item, (type, types.FunctionType, *_CONSTANTS)):
-            yield key, item
-        if isinstance(item, type) and item.__module__ == name:
-            for inner, member in list(vars(item).items()):
-                if isinstance(member, _MEMBERS):
-                    yield "{}.{}".format(key, inner), member
-
-
-def _changed(package: str) -> Iterator[str]:
+def _changed() -> Iterator[str]:
+    """What the SDK's modules hold under other names, or no more; their classes are `baseline`'s."""
     own = {(id(owner), name): new for owner, name, new in patching.replaced}
-    seen: Set[Tuple[str, str]] = set()
-    for name, module in baseline.modules(package):
-        if name not in _modules:
+    yield from _modules.difference(space.module for space in baseline.noted)  # somebody let go of them
+    for space in baseline.noted:
+        name, holder = space.module, sys.modules.get(space.module)
+        if not isinstance(space.owner, types.ModuleType) or not isinstance(holder, types.ModuleType):
             continue
+        if holder is space.owner and space.is_as_noted():
+            continue
+        before, now = dict(zip(space.keys, space.values, strict=True)), dict(vars(holder))
         assigned: Optional[Set[str]] = None
-        for path, member in _members(name, module):
-            seen.add((name, path))
-            noted = _noted.get((name, path), _ABSENT)
-            if noted is member or _is_ours(module, path, member, own):
+        for key in {*before, *now}:
+            noted, member = (
+                each if isinstance(each, _HELD) else _ABSENT
+                for each in (before.get(key, _ABSENT), now.get(key, _ABSENT))
+            )
+            if key.startswith("__") or noted is member or own.get((id(holder), key), own) is member:
                 continue
-            if isinstance(member, _CONSTANTS) or isinstance(noted, _CONSTANTS):
+            if isinstance(member, _CONSTANTS) or isinstance(noted, _CONSTANTS) or member is _ABSENT:
                 if noted is not _ABSENT and type(noted) is type(member) and noted == member:
                     continue
-                assigned = _assigned(module) if assigned is None else assigned
-                if path in assigned:
+                assigned = _assigned(holder) if assigned is None else assigned
+                if key in assigned:
                     continue
-            if noted is _ABSENT and "." not in path and _is_submodule_export(member, package):
+            if noted is _ABSENT and _is_submodule_export(member, name.partition(".")[0]):
                 continue
-            yield "{}.{}".format(name, path)
-    for name, path in _noted.keys() - seen:
-        holder = sys.modules.get(name)
-        if holder is None or path.partition(".")[0] in _assigned(holder):
-            continue
-        yield "{}.{}".format(name, path)
+            yield "{}.{}".format(name, key)
 
 
 _ABSENT = object()
@@ -178,14 +163,6 @@ def _is_submodule_export(member: Any, package: str) -> bool:
     """Lazily exported names (`__getattr__` of a package) turn up as its globals later."""
     module = getattr(member, "__module__", None)
     return isinstance(module, str) and (module == package or module.startswith(package + "."))
-
-
-def _is_ours(module: types.ModuleType, path: str, member: Any, own: Dict[Tuple[int, str], Any]) -> bool:
-    owner: Any = module
-    *heads, last = path.split(".")
-    for head in heads:
-        owner = vars(owner).get(head)
-    return own.get((id(owner), last)) is member
 
 
 def _assigned(module: types.ModuleType) -> Set[str]:
@@ -211,17 +188,13 @@ def _private_names(package: str) -> Set[str]:
         for item in list(vars(module).values()):
             if isinstance(item, type) and item.__module__ == module_name:
                 names.update(vars(item))
-    names = {name for name in names if _is_private(name)}
-    waiting: List[types.CodeType] = []
-    for (origin, path), member in _noted.items():
-        names.update(part for part in (*origin.split("."), *path.split(".")) if _is_private(part))
-        function = getattr(member, "__func__", getattr(member, "fget", member))
-        code = getattr(patching.original_of(function) if callable(function) else function, "__code__", None)
-        if isinstance(code, types.CodeType):
-            waiting.append(code)
-        fields = getattr(member, "__dataclass_fields__", None)
+    for space in baseline.noted:
+        names.update(space.place.split("."), space.keys)
+        fields = vars(space.owner).get("__dataclass_fields__")
         if isinstance(fields, dict):
-            names.update(field for field in fields if _is_private(field))
+            names.update(fields)
+    names = {name for name in names if _is_private(name)}
+    waiting = [function.__code__ for function in baseline.functions()]
     while waiting:
         code = waiting.pop()
         names.update(name for name in code.co_names if _is_private(name))

@@ -52,6 +52,8 @@ _WITHOUT_FILE = ("<string>", "<frozen ", "<attrs generated ")
 
 _bytecode: Dict[str, bytes] = {}
 """By source path, as it was before the script began."""
+_sources: Set[str] = set()
+"""The paths of `_bytecode` as it was: no links lead to them or through them."""
 _codes: Dict[str, Optional[types.CodeType]] = {}
 _places: Dict[str, Dict[Tuple[str, int], Codes]] = {}
 _site = ""
@@ -78,11 +80,17 @@ def hold(plan: Plan) -> None:
             source = os.path.join(os.sep, os.path.relpath(directory, sys.pycache_prefix), stem + ".py")
             with open(os.path.join(directory, name), "rb") as stream:
                 _bytecode[source] = stream.read()
+    _sources.update(_bytecode)
 
 
 def is_installed(path: str) -> bool:
     """True for a file of an installed package or of the standard library."""
     return path.startswith(_installed)
+
+
+def is_source(path: str) -> bool:
+    """True for the real path of a file of the SDK's."""
+    return path in _sources
 
 
 def is_sdk_file(path: str) -> bool:
@@ -98,7 +106,7 @@ def of_file(path: str) -> Optional[types.CodeType]:
 
 
 def _read(path: str) -> Optional[types.CodeType]:
-    held = _bytecode.pop(os.path.realpath(path), None)
+    held = _bytecode.pop(path if path in _sources else os.path.realpath(path), None)
     try:
         if held is not None:
             found = marshal.loads(held[_HEADER:])  # noqa: S302  # the host's, from verified sources
@@ -166,9 +174,14 @@ def differences(name: str, module: types.ModuleType) -> Iterator[str]:
         yield name
         return
     own = {(id(owner), key): new for owner, key, new in patching.replaced}
-    assigned = _assigned(code)
+    assigned: Optional[Set[str]] = None
     for place, owner, body in _spaces(name, module, code):
-        yield from _of_space(place, owner, body, own, assigned if owner is module else frozenset())
+        for key in _of_space(place, owner, body, own):
+            if owner is module:
+                assigned = _assigned(code) if assigned is None else assigned
+                if key in assigned:
+                    continue
+            yield "{}.{}".format(place, key)
 
 
 Space = Tuple[str, Any, Optional[types.CodeType]]
@@ -206,15 +219,11 @@ def _inner(code: types.CodeType) -> Codes:
 
 
 def _of_space(
-    place: str,
-    owner: Any,
-    body: Optional[types.CodeType],
-    own: Dict[Tuple[int, str], Any],
-    assigned: "frozenset[str]",
+    place: str, owner: Any, body: Optional[types.CodeType], own: Dict[Tuple[int, str], Any]
 ) -> Iterator[str]:
+    """The names that lead elsewhere; what is asked of each first is what most of them pass by."""
     held = dict(vars(owner))
     made = isinstance(owner, type)
-    stored = _stored(body)
     expected: Dict[str, Codes] = {}
     for each in _inner(body) if body is not None else ():
         if _is_function(each) and not each.co_name.startswith("<"):
@@ -222,24 +231,24 @@ def _of_space(
     for key, codes in expected.items():
         member = held.get(key, _ABSENT)
         if member is _ABSENT:
-            if key not in ("__annotate__", "__annotate_func__") and not stored.get("del " + key):
-                yield "{}.{}".format(place, key)
-        elif key in assigned or _leads_to(member, codes):
-            continue
+            if key not in ("__annotate__", "__annotate_func__") and not _stored(body).get("del " + key):
+                yield key
         # Under `if TYPE_CHECKING` a class may declare what is made for it.
-        elif not (_is_other(key, stored, made) and _is_allowed(place, key, member, made)):
-            yield "{}.{}".format(place, key)
+        elif not _leads_to(member, codes) and not (
+            _is_other(key, body, made) and _is_allowed(place, key, member, made)
+        ):
+            yield key
     for key, member in held.items():
-        if key in expected or own.get((id(owner), key), _ABSENT) is member or key in assigned:
+        if key in expected or (made and not isinstance(member, _FUNCTIONAL)):
             continue
-        if not _is_allowed(place, key, member, made):
-            yield "{}.{}".format(place, key)
-    for key, literal in _literals(body, stored) if body is not None else ():
+        if not _is_allowed(place, key, member, made) and own.get((id(owner), key), own) is not member:
+            yield key
+    for key, literal in _literals(body) if body is not None else ():
         member = held.get(_mangled(key, owner), _ABSENT)
-        if type(member) not in _LITERALS or key in assigned or key.startswith("__"):
+        if type(member) not in _LITERALS or key.startswith("__"):
             continue
-        if type(member) is not type(literal) or member != literal:
-            yield "{}.{}".format(place, key)
+        if (type(member) is not type(literal) or member != literal) and _stored(body).get(key) == 1:
+            yield key
 
 
 _ABSENT = object()
@@ -251,8 +260,8 @@ def _mangled(name: str, owner: Any) -> str:
     return name
 
 
-def _is_other(key: str, stored: Dict[str, int], made: bool) -> bool:
-    return stored.get(key, 0) > 1 or (made and key in _GENERATED)
+def _is_other(key: str, body: Optional[types.CodeType], made: bool) -> bool:
+    return (made and key in _GENERATED) or _stored(body).get(key, 0) > 1
 
 
 def _stored(body: Optional[types.CodeType]) -> Dict[str, int]:
@@ -377,10 +386,10 @@ def _is_allowed(place: str, key: str, member: Any, made: bool) -> bool:
     )
 
 
-def _assigned(code: types.CodeType) -> "frozenset[str]":
+def _assigned(code: types.CodeType) -> Set[str]:
     """The globals that a module's own functions may assign."""
     store = opcode.opmap["STORE_GLOBAL"]
-    return frozenset(each.co_names[index] for each in _all(code) for index in _arguments(each, store))
+    return {each.co_names[index] for each in _all(code) for index in _arguments(each, store)}
 
 
 _ONE_LITERAL = re.compile(
@@ -392,15 +401,15 @@ _ONE_LITERAL = re.compile(
 )
 
 
-def _literals(body: types.CodeType, stored: Dict[str, int]) -> Iterator[Tuple[str, Any]]:
-    """The names that a module or class gives one literal, and no other value."""
+def _literals(body: types.CodeType) -> Iterator[Tuple[str, Any]]:
+    """The names that a module or class gives a literal."""
     written = body.co_code
     for match in _ONE_LITERAL.finditer(written):
         at = match.start()
         if at % 2 or (at and written[at - 2] == _EXTENDED):
             continue
         name, literal = body.co_names[match[2][0]], body.co_consts[match[1][0]]
-        if isinstance(literal, _LITERALS) and stored.get(name) == 1:
+        if isinstance(literal, _LITERALS):
             yield name, literal
 
 

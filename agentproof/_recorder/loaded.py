@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
-from . import audit
+from . import audit, genuine
 from .plan import Plan
 
 _INSTALLED = (os.path.join(sys.prefix, ""), os.path.join(sys.base_prefix, ""))
@@ -24,7 +24,7 @@ def modules(plan: Plan) -> List[Dict[str, str]]:
         path = file_of(module)
         if path is None:
             continue
-        real = os.path.realpath(path)
+        real = path if genuine.is_source(path) else os.path.realpath(path)
         try:
             with open(real, "rb") as stream:
                 digest = hashlib.sha256(stream.read()).hexdigest()

@@ -116,7 +116,7 @@ def patch(owner: Any, name: str, make: Maker) -> bool:
 
 def original_of(function: Any) -> Any:
     """The function that a wrapper of ours stands for, or the function itself."""
-    return _originals.get(function, function)
+    return _originals.get(function, function) if replaced else function
 
 
 def patch_tree(base: type, makers: Mapping[str, Maker]) -> None:

@@ -121,7 +121,7 @@ def _in_place_of_others(plan: Plan) -> Iterator[str]:
         path = loaded.file_of(module)
         if path is not None and top != plan.package and genuine.is_installed(path):
             continue
-        real = os.path.realpath(path) if path is not None else None
+        real = path if path is None or genuine.is_source(path) else os.path.realpath(path)
         if top == plan.package:
             if not (isinstance(module, types.ModuleType) and _is_sdk(_places(module, real))):
                 yield "sys.modules[{}]".format(name)

@@ -55,8 +55,11 @@ class Slotted:
 
 
 _HELD = {
-    baseline: ("_functions", "_classes", "_spaces", "_watched", "_insides"),
-    genuine: ("_bytecode", "_codes", "_places", "_site", "_package", "_installed", "_sdk"),
+    baseline: (
+        *("noted", "_functions", "_places", "_insides", "_given", "_closures"),
+        *("_watched", "_values", "_sizes", "_seen"),
+    ),
+    genuine: ("_bytecode", "_sources", "_codes", "_places", "_site", "_package", "_installed", "_sdk"),
     surroundings: ("_found", "_codes", "_modules"),
 }
 """What these modules keep of one process."""
@@ -71,7 +74,6 @@ def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     module.__file__ = str(path)
     exec(compile(SDK, str(path), "exec"), module.__dict__)  # noqa: S102  # the SDK of this test
     monkeypatch.setitem(sys.modules, "tinysdk", module)
-    monkeypatch.setattr(conduct, "_noted", {})
     monkeypatch.setattr(conduct, "_modules", set())
     monkeypatch.setattr(conduct, "_during", set())
     monkeypatch.setattr(conduct, "_tests_run", set())
@@ -309,7 +311,7 @@ def test_code_is_the_same_whatever_it_adapted_to(sdk: types.ModuleType) -> None:
 
 
 def test_a_glance_tells_what_is_put_back_later(sdk: types.ModuleType) -> None:
-    baseline.watch("tinysdk")
+    baseline.watch()
     assert not baseline.glance()
     kept = sdk.Runner.run
     sdk.Runner.run = yes
