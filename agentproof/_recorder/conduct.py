@@ -129,7 +129,9 @@ def after(plan: Plan, files: List[str]) -> Dict[str, List[Any]]:
 def _changed() -> Iterator[str]:
     """What the SDK's modules hold under other names, or no more; their classes are `baseline`'s."""
     own = {(id(owner), name): new for owner, name, new in patching.replaced}
-    yield from _modules.difference(space.module for space in baseline.noted)  # somebody let go of them
+    for name in _modules.difference(space.module for space in baseline.noted):  # somebody let go of them
+        yield name
+        yield from genuine.differences(name, sys.modules.get(name, types.ModuleType(name)))
     for space in baseline.noted:
         name, holder = space.module, sys.modules.get(space.module)
         if not isinstance(space.owner, types.ModuleType) or not isinstance(holder, types.ModuleType):

@@ -44,13 +44,22 @@ Shape = dict[str, Any]  # Any: a JSON document
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Processor time of the quicker of two goes."""
+    """Processor time of the quicker of two goes, without Python's collector.
+
+    The collector looks through all that is alive whenever enough was made, also what pytest made: below that
+    it costs nothing, above it as much as the work itself. With it the `keys` of 14,000 took 0.105 s and those
+    of 16,000 took 0.263 s; without it 0.108 s and 0.119 s, and 64,000 0.484 s.
+    """
     found = []
     for _ in range(2):
         gc.collect()
+        gc.disable()
         begun = time.process_time()
-        work()
-        found.append(time.process_time() - begun)
+        try:
+            work()
+            found.append(time.process_time() - begun)
+        finally:
+            gc.enable()
     return min(found)
 
 
