@@ -73,6 +73,10 @@ class Probe:
         """True for a function of the SDK: not the body of a module or class."""
         return bool(code.co_flags & 1) and code.co_filename.startswith(self.package)
 
+    def is_script(self, code: Any) -> bool:
+        """True for code of the reproduction."""
+        return bool(code.co_filename.startswith(self.root))
+
     def file(self, path: str) -> int:
         """The number of a file of the package."""
         name = path[len(self.package) :]
@@ -125,7 +129,7 @@ class Probe:
             code = frame.f_code
             if self.is_sdk(code):
                 sdk.append((self.file(code.co_filename), frame.f_lineno))
-            elif script is None and code.co_filename.startswith(self.root):
+            elif script is None and self.is_script(code):
                 script = (code.co_filename[len(self.root) :], frame.f_lineno)
             elif code.co_name == "_run" and code.co_filename == asyncio.events.__file__:
                 break  # below stands whoever runs the loop; the task's creator is in its context

@@ -2,8 +2,10 @@
 
 A holder is a RunState or a result. Two runs of the script answer two questions:
 
-1. `pointers` (a holder's letter and a JSON pointer of a finding): at each event, the objects along that
-   pointer are looked for in the other holders, and in the same one by another path.
+1. `pointers` (a holder's letter and a JSON pointer of a finding): at each event, and whenever the SDK returns
+   to the script, the objects along that pointer are looked for in the other holders, and in the same one by
+   another path. Further holders are what a function of the SDK returned to the script, the script's
+   variables with an object of the SDK's that is no part of a holder, and containers of the SDK's modules.
 2. `slots` (attribute paths by class): at each line of the SDK, what lies at these paths of each instance is
    looked at. A change is put down to the line before, which is told with its stack.
 
@@ -66,6 +68,9 @@ class Sharing:
         self._pointers: List[Tuple[str, str]] = [tuple(each) for each in wanted.get("pointers", ())]
         self._slots: Dict[str, List[List[str]]] = wanted.get("slots", {})
         self.follows = bool(self._slots)
+        self.asks = bool(self._pointers)
+        self._returned: List[Tuple[Dict[str, Any], Any]] = []
+        self._looks = 0
         self.step = 0
         self.constructors: Dict[Any, str] = {}
         self._holders: List[Tuple[str, Any]] = []
@@ -91,35 +96,82 @@ class Sharing:
         """Look at who shares what."""
         if self.follows:
             self.look()
-        if not self._pointers or kind not in _LOOKED_AT or len(self._shared) >= _MOST:
-            return
-        holders = list(_labelled())
-        paths = {label: dict(_walk(found)) for label, found in holders}
-        for label, found in holders:
-            for letter, pointer in self._pointers:
-                if not label.startswith(letter):
-                    continue
-                for depth, (path, each) in enumerate(_chain(found, pointer)):
-                    for other, seen in paths.items():
-                        there = seen.get(id(each))
-                        if there is not None and (other != label or there[0] != path):
-                            self._note(label, pointer, depth, path, other, there[0], each, holders)
+        if kind in _LOOKED_AT:
+            self._compare(sys._getframe(2))
 
-    def _note(
-        self,
-        label: str,
-        pointer: str,
-        depth: int,
-        path: Tuple[str, ...],
-        other: str,
-        there: Tuple[str, ...],
-        each: Any,
-        holders: Any,
-    ) -> None:
+    def returned(self, frame: Any, value: Any) -> None:
+        """A function of the SDK returns."""
+        caller = frame.f_back
+        for _ in range(4):  # between the two there may be hooks of the recorder's
+            if caller is None or self._probe.is_sdk(caller.f_code):
+                return
+            if self._probe.is_script(caller.f_code):
+                break
+            caller = caller.f_back
+        else:
+            return
+        # Containers alone: a state or result that is kept alive would be looked at for longer.
+        kept = isinstance(value, (list, dict, set))
+        if kept and len(self._returned) < 200 and not any(each is value for _, each in self._returned):
+            place = (self._probe.file(frame.f_code.co_filename), frame.f_lineno)
+            script = [caller.f_code.co_filename[len(self._probe.root) :], caller.f_lineno]
+            self._returned.append(({"stack": [place], "script": script}, value))
+        self._looks += 1
+        if self._looks < 200:
+            self._compare(caller)
+
+    def _compare(self, frame: Any) -> None:
+        holders = list(_labelled())
+        if not self.asks or not holders or len(self._shared) >= _MOST:
+            return
+        paths = {label: _walk(found) for label, found in holders}
+        chains = [
+            (label, found, pointer, list(_chain(found, pointer)))
+            for label, found in holders
+            for letter, pointer in self._pointers
+            if label.startswith(letter)
+        ]
+        own = {id(found) for _, found in holders}
+        inside = own.union(*(seen for label, seen in paths.items()))
+        others: List[Tuple[str, Any, Dict[str, Any]]] = [(label, found, {}) for label, found in holders]
+        for number, (about, value) in enumerate(self._returned):
+            if id(value) not in own:
+                others.append(("returned:{}".format(number), value, about))
+        for name, value in self._variables(frame):
+            if id(value) not in inside:
+                others.append(("variable:" + name, value, {}))
+        for label, value, _ in others:
+            if label not in paths:
+                paths[label] = {**_walk(value), id(value): [()]}
+        for name, value in _cached(self._probe.package, own):
+            others.append(("module:" + name, value, {}))
+            paths["module:" + name] = {**_walk(value), id(value): [()]}
+        for label, found, pointer, chain in chains:
+            for depth, (path, each) in enumerate([((), found), *chain], start=-1):
+                for other, value, about in others:
+                    for there in paths[other].get(id(each), ())[:2]:
+                        is_module = other.startswith("module:")
+                        if other == label and (there == path or _passes(there, path)):
+                            continue
+                        if path or is_module:
+                            self._note(
+                                (label, path, found), (other, there, value), pointer, depth, each, about
+                            )
+
+    def _variables(self, frame: Any) -> Iterator[Tuple[str, Any]]:
+        """The script's variables that hold an object of the SDK's, by name, of the frames up from one."""
+        while frame is not None:
+            if self._probe.is_script(frame.f_code):
+                for name, value in list(frame.f_locals.items())[:200]:
+                    if _is_of_the_sdk(value) and not name.startswith("__"):
+                        yield name, value
+            frame = frame.f_back
+
+    def _note(self, mine: Any, theirs: Any, pointer: str, depth: int, each: Any, about: Any) -> None:
+        (label, path, found), (other, there, value) = mine, theirs
         key = (label, pointer, path, other, there)
         if key in self._shared:
             return
-        found = dict(holders)
         self._shared[key] = {
             "holder": label,
             "pointer": pointer,
@@ -129,9 +181,10 @@ class Sharing:
             "type": type(each).__name__,
             "class": _class(each),
             "depth": depth,
-            "classes": [_class(found[label]), _class(found[other])],
-            "owner": _class(_parent(found[label], path)),
+            "classes": [_class(found), _class(value)],
+            "owner": _class(_parent(found, path)),
             "starts": len(self._probe.starts),
+            **about,
         }
 
     # The second run
@@ -140,7 +193,7 @@ class Sharing:
         """An instance is about to be made."""
         code = frame.f_code
         instance = frame.f_locals.get(code.co_varnames[0]) if code.co_varnames else None
-        if instance is not None:
+        if instance is not None and _class(instance) == name:
             self._follow(name, instance)
 
     def _follow(self, name: str, instance: Any) -> None:
@@ -278,31 +331,62 @@ def _chain(found: Any, pointer: str) -> Iterator[Tuple[Tuple[str, ...], Any]]:
                 break
 
 
-def _walk(root: Any) -> Iterator[Tuple[int, Tuple[Tuple[str, ...], Any]]]:
-    """Each object below a holder by its id, with the shortest path to it."""
-    seen: Set[int] = set()
+def _walk(root: Any) -> Dict[int, List[Tuple[str, ...]]]:
+    """Each object below a holder by its id, with the first paths to it, shortest first."""
+    found_at: Dict[int, List[Tuple[str, ...]]] = {}
     waiting: List[Tuple[Tuple[str, ...], Any]] = [((), root)]
     for path, found in waiting:
-        if isinstance(found, _ATOMS) or callable(found) or (id(found) in seen) or len(seen) > _MOST_NODES:
+        if isinstance(found, _ATOMS) or callable(found) or len(found_at) > _MOST_NODES:
             continue
-        seen.add(id(found))
+        paths = found_at.setdefault(id(found), [])
+        if len(paths) < 3:
+            paths.append(path)
+        if len(paths) > 1:
+            continue  # what lies below it is known by the first path
         if found is not root:
             module = type(found).__module__ or ""
             if module.startswith(_CLOSED) and not type(found).__name__.endswith("Result"):
+                del found_at[id(found)]
                 continue
-            yield id(found), (path, found)
         if len(path) >= _DEEPEST:
             continue
-        if isinstance(found, dict):
-            waiting += [
-                ((*path, key), each) for key, each in list(found.items())[:200] if isinstance(key, str)
-            ]
-        elif isinstance(found, (list, tuple)):
-            waiting += [((*path, str(place)), each) for place, each in enumerate(found[:200])]
-        else:
-            fields = getattr(found, "__dict__", None)
-            if isinstance(fields, dict):
-                waiting += [((*path, key), each) for key, each in list(fields.items())]
+        waiting += [((*path, key), each) for key, each in _children(found)]
+    found_at.pop(id(root), None)
+    return found_at
+
+
+def _children(found: Any) -> List[Tuple[str, Any]]:
+    if isinstance(found, dict):
+        return [(key, each) for key, each in list(found.items())[:200] if isinstance(key, str)]
+    if isinstance(found, (list, tuple)):
+        return [(str(place), each) for place, each in enumerate(found[:200])]
+    fields = getattr(found, "__dict__", None)
+    return list(fields.items()) if isinstance(fields, dict) else []
+
+
+def _passes(there: Tuple[str, ...], path: Tuple[str, ...]) -> bool:
+    """Whether one path is the other with a step that leads to the same object, such as a back reference."""
+    return len(there) > len(path) and there[-len(path) :] == path
+
+
+def _is_of_the_sdk(value: Any) -> bool:
+    module = type(value).__module__ or ""
+    return module.startswith("agents.") and not module.startswith(_CLOSED) and not callable(value)
+
+
+def _cached(package: str, own: Set[int]) -> Iterator[Tuple[str, Any]]:
+    """What containers that are global in a module of the SDK hold, by the container's name, where that is a
+    holder or an object of the SDK's."""
+    for name, module in list(sys.modules.items()):
+        if not (getattr(module, "__file__", None) or "").startswith(package):
+            continue
+        for variable, container in list(vars(module).items()):
+            if variable.startswith("__") or not isinstance(container, (dict, list, set)):
+                continue
+            values = list(container.values()) if isinstance(container, dict) else list(container)
+            for value in values[:100]:
+                if id(value) in own or _is_of_the_sdk(value):
+                    yield "{}.{}".format(name, variable), value
 
 
 def _finger(found: Any, depth: int = 3) -> Any:

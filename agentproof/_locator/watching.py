@@ -60,6 +60,7 @@ def _start_monitoring(probe: Any) -> None:
         probe.gaps.add("every tool id of sys.monitoring is taken by the script")
         return
     disable = _monitoring.DISABLE
+    hands = probe.sharing.asks
     seen = set()
 
     def entered(code: Any, _offset: int) -> Any:
@@ -70,9 +71,8 @@ def _start_monitoring(probe: Any) -> None:
             return None if follow is not None else disable
         if code not in seen:
             seen.add(code)
-            _monitoring.set_local_events(
-                _tool, code, events.LINE | (events.PY_RETURN | events.PY_YIELD if _every else 0)
-            )
+            more = events.PY_RETURN | events.PY_YIELD if _every else events.PY_RETURN if hands else 0
+            _monitoring.set_local_events(_tool, code, events.LINE | more)
         if not probe.is_quiet:
             if _every and not _is_sdk_frame(probe, sys._getframe(1).f_back):
                 _guarded(probe.sharing.look_outside)
@@ -88,9 +88,12 @@ def _start_monitoring(probe: Any) -> None:
         _guarded(probe.sharing.at_line, sys._getframe(1), number)
         return None
 
-    def returned(code: Any, _offset: int, _value: Any) -> Any:
+    def returned(code: Any, _offset: int, value: Any) -> Any:
         if not probe.is_quiet:
-            _guarded(probe.sharing.look)
+            if _every:
+                _guarded(probe.sharing.look)
+            else:
+                _guarded(probe.sharing.returned, sys._getframe(1), value)
         return None
 
     _monitoring.register_callback(_tool, events.PY_START, entered)
@@ -107,7 +110,9 @@ def _start_tracing(probe: Any) -> None:
         probe.gaps.add("the script has a trace function of its own, so no lines were seen")
         return
 
-    def local(frame: Any, event: str, _argument: Any) -> Any:
+    hands = probe.sharing.asks
+
+    def local(frame: Any, event: str, argument: Any) -> Any:
         if not probe.is_quiet:
             if event == "line":
                 _guarded(probe.line, frame.f_code, frame.f_lineno)
@@ -115,6 +120,8 @@ def _start_tracing(probe: Any) -> None:
                     _guarded(probe.sharing.at_line, frame, frame.f_lineno)
             elif event == "return" and _every:
                 _guarded(probe.sharing.look)
+            elif event == "return" and hands:
+                _guarded(probe.sharing.returned, frame, argument)
         return local
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:

@@ -1,7 +1,9 @@
 """Which object two holders share, selected by the pointer of a finding; pure but for what it is given.
 
 1. The first run tells, at each event, who else reaches the objects along the pointer. Of those that belong
-   to the finding's own state or result, the outermost counts: it is the one that should have been two.
+   to the finding's own state or result, the outermost counts: it is the one that should have been two. What
+   another state or result, the script's variables or something that the SDK returned to the script reach
+   comes before a second path in the same one, and that before a container of a module.
 2. The second run follows the paths to it. The statement by which it came to lie at the second path holds it
    twice; the first statement after which it lay anywhere that is followed made it; what changed it between
    then and the finding's event wrote it.
@@ -72,6 +74,8 @@ def select(
                     "pointer was seen in another holder, so none is named"
                 )
                 continue
+            nearest = min(map(_kind, named))
+            named = [each for each in named if _kind(each) == nearest]
             outermost = min(each["depth"] for each in named)
             pairs = [each for each in named if each["depth"] == outermost]
             pairs.sort(
@@ -87,6 +91,12 @@ def select(
     return list(found.values())[:_MOST], sorted(set(missing))[:_MOST]
 
 
+def _kind(pair: Mapping[str, Any]) -> int:
+    if pair["other"].startswith("module:"):
+        return 2
+    return int(pair["other"] == pair["holder"])
+
+
 def slots(selected: Sequence[Selected]) -> dict[str, list[list[str]]]:
     """What the second run is asked for: attribute paths by class."""
     asked: dict[str, list[list[str]]] = {}
@@ -99,7 +109,8 @@ def slots(selected: Sequence[Selected]) -> dict[str, list[list[str]]]:
     for each in selected:
         for pair in each.shared:
             ask(pair["classes"][0], pair["path"])
-            ask(pair["classes"][1], pair["other_path"])
+            if not pair["other"].startswith(("returned:", "module:")):
+                ask(pair["classes"][1], pair["other_path"])
             if pair["class"].partition(".")[0] == pair["classes"][0].partition(".")[0]:
                 asked.setdefault(pair["class"], [])
             if (
@@ -112,17 +123,27 @@ def slots(selected: Sequence[Selected]) -> dict[str, list[list[str]]]:
 
 def told(selected: Selected, first: Located, second: Located, source: Source) -> SharedObject | str:
     """What is said of one object; a sentence where the second run does not show it."""
-    paths = list(dict.fromkeys(_paths(selected, first)))
+    paths = list(dict.fromkeys(_paths(selected, first, source)))
     head = selected.shared[0]
     holder, other = head["holder"], head["other"]
-    mine = _objects_at(second, holder, head["path"])
-    theirs = _objects_at(second, other, head["other_path"])
+    mine = _objects_at(second, head["path"], label=holder)
+    theirs: Mapping[int, Mapping[str, Any]]
+    if other.startswith("returned:"):
+        theirs = {found: {"step": each["step"], "stack": head["stack"]} for found, each in mine.items()}
+    elif other.startswith("variable:"):
+        theirs = _objects_at(second, head["other_path"], made_as=head["classes"][1])
+    else:
+        theirs = _objects_at(second, head["other_path"], label=other)
     both = [each for each in mine if each in theirs]
     look = second.events.get(selected.finding.events[0].seq)
     if not both:
         return f"{' and '.join(paths[:2])} are one {head['type']}; by which statement was not seen"
     found = both[0]
     last = max(mine[found], theirs[found], key=lambda each: each["step"])
+    if other.startswith("returned:"):
+        last = theirs[found]
+    if not last["stack"]:
+        return f"{' and '.join(paths[:2])} are one {head['type']}, by a statement of the script's own"
     births = [each for each in second.births if each["object"] == found and each["step"] <= last["step"]]
     slots_of_it = [each for each in second.slots if each["object"] == found]
     birth = births[-1] if births else min(slots_of_it, key=lambda each: each["step"])
@@ -156,10 +177,21 @@ def _label(finding: Finding, trace: Trace | None) -> str | None:
     return None
 
 
-def _paths(selected: Selected, located: Located) -> Iterator[str]:
+def _paths(selected: Selected, located: Located, source: Source) -> Iterator[str]:
     for pair in selected.shared:
-        for label, path in ((pair["holder"], pair["path"]), (pair["other"], pair["other_path"])):
-            yield _path(located.names.get(label, label), path)
+        yield _path(located.names.get(pair["holder"], pair["holder"]), pair["path"])
+        kind, _, name = pair["other"].partition(":")
+        if kind == "returned":
+            (number, line), (file, at) = pair["stack"][0], pair["script"]
+            function = source.function_at(located.files[number], line)
+            inside = _path("", pair["other_path"])
+            yield f"what {function.name if function else '?'} returned at {file}:{at}{inside}"
+        elif kind == "variable":
+            yield f"{_path(name, pair['other_path'])} in the script"
+        elif kind == "module":
+            yield _path(f"{name}[…]", pair["other_path"])
+        else:
+            yield _path(located.names.get(pair["other"], pair["other"]), pair["other_path"])
 
 
 def _path(label: str, path: Sequence[str]) -> str:
@@ -169,12 +201,23 @@ def _path(label: str, path: Sequence[str]) -> str:
     return label + "".join(steps)
 
 
-def _objects_at(located: Located, label: str, path: Sequence[str]) -> dict[int, Mapping[str, Any]]:
-    """The objects that ever lay at a path of a holder, with the change that put each there first."""
+def _objects_at(
+    located: Located, path: Sequence[str], *, label: str | None = None, made_as: str | None = None
+) -> dict[int, Mapping[str, Any]]:
+    """The objects that ever lay at a path of a holder, with the change that put each there first; of all
+    instances of a class, that by which the last of them came to hold it."""
     found: dict[int, Mapping[str, Any]] = {}
+    seen: set[tuple[int, int]] = set()
     for each in located.slots:
-        if located.holders.get(each["holder"]) == label and each["path"] == list(path) and each["object"]:
+        if each["path"] != list(path) or not each["object"]:
+            continue
+        if label is not None and located.holders.get(each["holder"]) == label:
             found.setdefault(each["object"], each)
+        elif (
+            made_as is not None and each["class"] == made_as and (each["holder"], each["object"]) not in seen
+        ):
+            seen.add((each["holder"], each["object"]))
+            found[each["object"]] = each
     return found
 
 
