@@ -17,8 +17,9 @@ from agentproof.cause import objects
 from agentproof.cause.changes import changed_functions, difference
 from agentproof.cause.checking import problems
 from agentproof.cause.commits import commits_between
-from agentproof.cause.explain import explain, refuse_other_evidence
-from agentproof.cause.located import Event, Located
+from agentproof.cause.explain import Replays, explain, refuse_other_evidence
+from agentproof.cause.explain import told as told_of
+from agentproof.cause.located import Event, Located, LocatedRun
 from agentproof.cause.ranking import Ran, by_rarity, functions_that_ran, fused, signals
 from agentproof.cause.source import MAX_SOURCE_BYTES, Source, SourceFile, read_source
 from agentproof.check.bundle import Reader, check_path
@@ -266,7 +267,7 @@ def shared(holder: str, path: str, other: str, there: str, depth: int) -> dict[s
         "pointer": "/context/approvals/pay",
         "path": path.split("."),
         "other": other,
-        "other_path": there.split("."),
+        "other_path": there.split(".") if there else [],
         "type": "dict",
         "class": "builtins:dict",
         "depth": depth,
@@ -352,6 +353,100 @@ def test_the_later_of_the_two_holds_it_twice_and_only_later_writes_count() -> No
         [12],
     )
     assert told.outside
+
+
+RETURNED = {
+    **shared("S:0.1", "_context", "returned:0", "", 0),
+    "other_path": [],
+    "type": "list",
+    "stack": [[0, 13]],
+    "script": ["repro.py", 5],
+}
+VARIABLE = {**shared("S:0.1", "_context", "variable:total", "entries.0", 0)}
+VARIABLE["classes"] = ["agents.run_state:RunState", "agents.usage:Usage"]
+MODULE = shared("S:0.1", "_context", "module:agents.cache.results", "", 0)
+FILES = {"files": ("agents/run.py",), "holders": {0: "S:0.1"}}
+
+
+def followed(holder: int, name: str, path: list[str], step: int, line: int | None) -> dict[str, Any]:
+    stack = [[0, line]] if line is not None else []
+    return {"holder": holder, "class": name, "path": path, "object": 77, "step": step, "stack": stack}
+
+
+STATE = followed(0, "agents.run_state:RunState", ["_context"], 2, 7)
+
+
+def test_a_list_that_the_sdk_returned_is_a_holder_with_the_line_that_returned_it() -> None:
+    first = with_objects(
+        RETURNED, shared("S:0.1", "_context", "S:0.1", "_also._context", -1), files=("agents/run.py",)
+    )
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+    assert objects.slots([selected]) == {"agents.run_state:RunState": [["_context"]]}
+    writes = ({"object": 77, "step": 5, "stack": []},)
+    second = with_objects(slots=(STATE,), writes=writes, **FILES)
+    told = objects.told(selected, first, second, source(OLD))
+    assert isinstance(told, SharedObject)
+    assert told.paths == ("S1._context", "what added returned at repro.py:5")
+    assert [each.text.strip() for each in told.held] == ["return y"]
+    assert told.outside
+
+
+def test_an_object_of_the_sdk_in_a_variable_of_the_script_is_a_holder() -> None:
+    first = with_objects(VARIABLE)
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+    assert ["entries", "0"] in objects.slots([selected])["agents.usage:Usage"]
+    by_the_sdk = with_objects(
+        slots=(STATE, followed(1, "agents.usage:Usage", ["entries", "0"], 4, 8)), **FILES
+    )
+    told = objects.told(selected, first, by_the_sdk, source(OLD))
+    assert isinstance(told, SharedObject)
+    assert told.paths == ("S1._context", "total.entries[0] in the script")
+    assert [each.line for each in told.held] == [8]
+    by_the_script = with_objects(
+        slots=(STATE, followed(1, "agents.usage:Usage", ["entries", "0"], 4, None)), **FILES
+    )
+    assert "by a statement of the script's own" in str(
+        objects.told(selected, first, by_the_script, source(OLD))
+    )
+
+
+def test_a_container_of_a_module_is_named_where_nothing_nearer_is() -> None:
+    first = with_objects(MODULE)
+    (selected,), _ = objects.select([CLAIM], {"as-written": first}, {})
+    told = objects.told(selected, first, with_objects(slots=(STATE,), **FILES), source(OLD))
+    assert str(told).startswith("S1._context and agents.cache.results[…] are one dict; by which statement")
+    nearer = with_objects(MODULE, shared("S:0.1", "_context._x", "S:0.2", "_context._x", 4))
+    (selected,), _ = objects.select([CLAIM], {"as-written": nearer}, {})
+    assert [pair["other"] for pair in selected.shared] == ["S:0.2"]
+
+
+def test_a_wheel_of_a_checkout_and_a_file_over_a_megabyte_are_said() -> None:
+    bundle = read_bundle(HOLDS, wheels=shelf_of(HOLDS))
+    data = io.BytesIO(wheel(OLD))
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("agents/long.py", b"x = 1\n" + b"#" * MAX_SOURCE_BYTES)
+    built = target().model_copy(update={"origin": Origin(kind="checkout", commit="a" * 40)})
+    run = LocatedRun(bundle, {"as-written": located(3, 7, 8)})
+    replays = Replays(
+        bundle=bundle,
+        recorded=bundle.document,
+        violated=[CLAIM],
+        run=run,
+        selected=(),
+        again=None,
+        source=read_source(data.getvalue(), built, "agents"),
+        healthy={},
+        notes=(),
+        other=None,
+    )
+    said = told_of(replays)
+    assert said.link_to("bundle", "agents/run.py", 1) is None
+    assert [each.blob for each in said.functions] == [SourceFile("agents/run.py", OLD).blob] * 2
+    assert said.notes == (
+        "1: agents/long.py is over 1 MB: its functions are not told",
+        "1: no release with a public repository, so there are no links; git's ids are given",
+    )
+    assert not [line for line in render_explanation(said) if "http" in line]
 
 
 def test_an_object_that_the_second_run_does_not_show_twice_has_no_statement() -> None:
