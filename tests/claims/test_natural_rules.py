@@ -200,7 +200,7 @@ def _hooked(*, ends: int = 1, output: str = "done", tool_ends: bool = True, hand
         ({"ends": 2}, "run R1 finished; on_agent_end was called 2 times"),
         ({"output": "x"}, "run R1: on_agent_end was told 'x', not the final output"),
         ({"tool_ends": False}, "run R1: 1 starts and 0 ends of tool pay for call_1"),
-        ({"handoffs": 1}, "run R1 holds 0 handoffs; on_handoff was called 1 times"),
+        ({"handoffs": 1}, "run R1 holds 0 handoffs; on_handoff was called once"),
     ],
 )
 def test_a_hook_that_is_missing_or_wrong_is_violated(fields: dict[str, object], sentence: str) -> None:
