@@ -18,8 +18,8 @@ Effects = Mapping[str, Sequence[str]]
 
 _OF_RUNS: Final = ("final", "last_agent", "items", "interruptions", "guardrails", "input_list", "usage")
 _UNORDERED: Final = ("asked", "tool", "guard")
-_SETTLED: Final = ("final", "raised")
-"""What is compared where the rest is a race."""
+_SETTLED: Final = ("final",)
+"""What is compared where the rest is a race: which of two failures comes first is one too."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]+")
 
 
@@ -43,8 +43,6 @@ def effects(log: Iterable[Entry], *, is_racing: bool = False, without: Iterable[
         if kind == "run":
             for name, value in zip(_OF_RUNS, rest, strict=False):
                 found.setdefault(name, []).append(_text(value))
-        elif kind == "raised":
-            found.setdefault(kind, []).append(_text(rest[:1] if is_racing else rest))
         else:
             found.setdefault(kind, []).append(_text(rest))
     for name in _UNORDERED:

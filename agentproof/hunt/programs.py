@@ -5,7 +5,7 @@ The plain choice stands first everywhere, since a failing program is shrunk towa
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from ..errors import CannotDoError
@@ -231,7 +231,7 @@ def strategy(only: Area | None, features: "Features") -> "SearchStrategy[Program
         is_cancelled=within("limits", rarely(10, True, False), False),
         through_json=rarely(4, True, False) if approvals else st.just(False),
     )
-    return st.builds(
+    programs = st.builds(
         Program,
         tools=st.lists(tools, min_size=1, max_size=3).map(tuple),
         agents=st.lists(agents, min_size=1, max_size=4 if only in (None, "agents") else 2).map(tuple),
@@ -241,6 +241,14 @@ def strategy(only: Area | None, features: "Features") -> "SearchStrategy[Program
         has_context=rarely(5, True, False),
         failing_add=within("sessions", pick(*[0] * 6, 1, 2, 3), 0),
     )
+    return programs.map(_sound)
+
+
+def _sound(program: Program) -> Program:
+    """Two branches of one run written into one session would be the program's own fault."""
+    if program.session is None:
+        return program
+    return replace(program, runs=tuple(replace(run, sibling=None) for run in program.runs))
 
 
 @dataclass(frozen=True)

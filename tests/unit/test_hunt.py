@@ -55,6 +55,12 @@ def test_a_release_without_a_feature_is_not_asked_for_it(program: Program) -> No
         assert word not in text
 
 
+@settings(max_examples=60, deadline=None)
+@given(strategy("sessions", ALL))
+def test_two_branches_of_a_run_are_not_written_into_one_session(program: Program) -> None:
+    assert program.session is None or all(run.sibling is None for run in program.runs)
+
+
 def test_an_area_leaves_the_others_plain() -> None:
     @settings(max_examples=40, deadline=None)
     @given(strategy("sessions", ALL))
@@ -96,7 +102,7 @@ def test_calls_beside_each_other_may_come_in_another_order() -> None:
 
 def test_of_a_race_only_the_end_is_compared() -> None:
     one = [["tool", "t0", "a"], ["raised", "ValueError", "broken a"]]
-    other = [["raised", "ValueError", "broken b"]]
+    other = [["raised", "TypeError", "broken b"]]
     assert differing(effects(one, is_racing=True), effects(other, is_racing=True)) == ()
     assert differing(effects(one), effects(other)) == ("raised", "tool")
     racing = Program(tools=(Tool(body="raises_out"),), agents=(Agent(turns=(Turn(calls=(0, 0)),)),))
