@@ -109,7 +109,8 @@ def test_report_compares_bundles_on_one_page(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "2 recordings compared" in page
-    assert page.count('<article id="') == 2
+    verdicts = page.partition('<th scope="row">verdict</th>')[2].partition("</tr>")[0]
+    assert verdicts.count("<td>") == 2
 
 
 def write_comparison(place: Path, *names: str) -> None:
@@ -129,7 +130,8 @@ def test_a_comparison_of_several_reproductions_is_a_page_and_a_table_but_no_issu
     write_comparison(tmp_path / "comparison.agentproof.zip", "one", "other")
     page = run("report", "comparison.agentproof.zip", "--format", "html").stdout
     assert "2 reproductions on" in page
-    assert page.count("<article") == 4
+    assert page.count('<section class="group"') == 2
+    assert page.count('<th scope="row">verdict</th>') == 2
     table = run("report", "comparison.agentproof.zip", "--format", "summary").stdout
     assert "| `one` | <ins>violated</ins> |" in table
     done = run("report", "comparison.agentproof.zip")

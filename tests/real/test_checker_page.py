@@ -122,6 +122,7 @@ def test_every_vector_is_judged_as_by_the_command_for_the_checks_that_the_page_m
         }
 
 
+@pytest.mark.slow  # the vectors above have one change of each kind
 def test_no_change_of_a_few_bytes_is_accepted(page: Page) -> None:
     data = zip_bytes(draft(holds=True).seal())
     changed = list(mutated(data, step=len(data) // 64))
@@ -130,6 +131,7 @@ def test_no_change_of_a_few_bytes_is_accepted(page: Page) -> None:
     assert [name for (name, _), (word, _) in zip(changed, found, strict=True) if word != "INVALID"] == []
 
 
+@pytest.mark.slow  # the vectors above have some
 def test_every_forgery_that_is_signed_again_is_judged_as_by_the_command(page: Page) -> None:
     names, zips, command = [], [], []
     for forgery in FORGERIES:

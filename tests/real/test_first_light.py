@@ -70,6 +70,7 @@ def test_the_fixed_release_holds(tmp_path: Path) -> None:
     assert "VIOLATED" not in done.stdout
 
 
+@pytest.mark.slow  # that the evidence is that of the committed bundle: .ci/run
 def test_another_directory_and_another_cache_give_the_same_bundle(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

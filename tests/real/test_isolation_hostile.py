@@ -388,7 +388,7 @@ while True:
     counter = threading.Thread(target=count)
     counter.start()
     try:
-        limits = runner.Limits(seconds=2, processes=40)
+        limits = runner.Limits(seconds=5, processes=40)  # with the interpreter's start
         run = run_script(source, environment, tmp_path, isolation=held, limits=limits)
     finally:
         over.set()

@@ -117,7 +117,7 @@ def test_a_script_is_recorded_with_a_model_that_answers(bundle: Path, provider: 
     checked = _json(agentproof("check-current-bundle", bundle, "--json"))
     assert checked["status"] == "CURRENT"
     (model,) = (line for line in checked["stated"] if line.startswith("model: "))
-    assert f"recorded from {provider.url} in the place of {HOST}, which is not the provider" in model
+    assert f"answered by {provider.url} in the place of {HOST} (not the provider)" in model
     assert f"recorded from {HOST}" not in model
 
 

@@ -162,6 +162,7 @@ def test_a_full_disk_for_a_filled_cache_costs_time_and_not_the_recording(tmp_pat
     assert (tmp_path / "listed").read_text() == ""
 
 
+@pytest.mark.slow  # a full disk below is another such cache
 def test_a_cache_that_cannot_be_written_is_read(tmp_path: Path, warm: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in warm.rglob("*")}
     done = record(

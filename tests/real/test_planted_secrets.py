@@ -105,6 +105,7 @@ def parts(bundle: Bundle) -> list[tuple[str, bytes]]:
     return [("manifest.json", bundle.manifest), *members]
 
 
+@pytest.mark.slow  # that none is left: the two below
 def test_every_place_holds_what_is_planted_and_every_one_is_found(place: Path) -> None:
     done = record(place, host={})
     assert done.returncode in (0, 1), done.stderr
@@ -136,6 +137,7 @@ def test_redaction_takes_out_every_one(place: Path) -> None:
     assert redactions >= len(PLACES)
 
 
+@pytest.mark.slow  # tests/unit/test_secrets.py
 def test_what_is_in_the_scripts_own_files_stops_it_redaction_or_not(place: Path) -> None:
     (place / "given" / f"{BY_NAME}.txt").write_text("nothing")
     done = record(place, "--redact", "--", "file", host={"PLANTED_NAME_TOKEN": BY_NAME})

@@ -6,12 +6,9 @@ import pytest
 
 from tests import seeded
 
-QUICK = "tripped-raises"
-"""The one that is recorded in every run of the real tests."""
-
 
 def _marked(rule: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.real] if rule == QUICK else [pytest.mark.real, pytest.mark.slow]
+    return [pytest.mark.real] if rule == seeded.QUICK else [pytest.mark.real, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
