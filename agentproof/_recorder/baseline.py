@@ -214,8 +214,8 @@ def forget() -> None:
     """Let go of all that was noted: nothing is compared after this."""
     for held in (noted, _functions, _places, _insides, _given, _closures):
         held.clear()
-    for held in (_watched, _values, _sizes, _seen):
-        held.clear()
+    for looked_at in (_watched, _values, _sizes, _seen):
+        looked_at.clear()
 
 
 def glance() -> bool:
