@@ -392,7 +392,9 @@ class Draft:
         found.update({f"states/{digest}.json": data for digest, data in self.states.items()})
         found.update({f"traces/{mode}.json": encode(shape) for mode, shape in self.traces.items()})
         if self.wheel is not None:
-            found[f"wheels/{self.manifest['target'].get('wheel', WHEEL_NAME)}"] = self.wheel
+            target = self.manifest["target"]
+            name = target.get("wheel", WHEEL_NAME) if isinstance(target, dict) else WHEEL_NAME
+            found[f"wheels/{name}"] = self.wheel
         return {**found, **self.extra}
 
     def seal_unparsed(self) -> Bundle:

@@ -18,9 +18,10 @@ _CONVERSATIONS: Final = ("input", "messages", "contents")
 _INSTRUCTIONS: Final = ("instructions", "system", "systemInstruction", "system_instruction")
 _IDLE: Final = frozenset({"annotations", "caller", "created_at", "id", "logprobs", "phase", "status"})
 """Of an item: what releases add, drop or make anew, and what asks nothing."""
-_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
-_CALLS: Final = frozenset({"custom_tool_call", "function_call", "tool_use"})
-_FINAL: Final = frozenset({"response.completed", "response.done", "response.failed", "response.incomplete"})
+# Tuples: what is looked up in them may be any JSON, also what no set can look up.
+_TEXTS: Final = ("input_text", "output_text", "text")
+_CALLS: Final = ("custom_tool_call", "function_call", "tool_use")
+_FINAL: Final = ("response.completed", "response.done", "response.failed", "response.incomplete")
 _DONE: Final = "[DONE]"
 _DEEPEST: Final = 64
 _SAID: Final = ("audio", "item", "item_id", "response_id")
