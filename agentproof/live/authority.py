@@ -77,6 +77,9 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(context, leaf.public_bytes(serialization.Encoding.PEM) + key.private_bytes(*_PRIVATE))
         context.set_alpn_protocols(["http/1.1"])
+        # A session ticket makes a client's socket readable before there is anything to read. A client that
+        # reads in one thread and writes in another (websockets' own) then uses one TLS object twice at once.
+        context.num_tickets = 0
         return context
 
 

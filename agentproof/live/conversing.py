@@ -108,7 +108,8 @@ class Conversations:
             self._open(chosen, request, tell)
             await _reject(chosen.exchange.answer, client)
             return
-        by_rounds = chosen is None or chosen.asks_by_rounds
+        # Of several that fit, one that is no row of requests is told by its first message.
+        by_rounds = all(each.asks_by_rounds for each in fitting if each.is_open)
         candidates = [each for each in fitting if each.is_open and each.asked_first]
         if chosen is not None and (by_rounds or not chosen.asked_first or len(candidates) < 2):
             candidates = []
@@ -119,7 +120,7 @@ class Conversations:
             if candidates:
                 chosen = await self._like(candidates, coming)
                 self._open(chosen, request, tell)
-            if by_rounds or chosen is None:
+            if chosen is None or chosen.asks_by_rounds:
                 await self._by_rounds(request, script, coming, tell)
             else:
                 await _in_order(chosen, script, coming, tell)
