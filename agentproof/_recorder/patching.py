@@ -22,6 +22,9 @@ fault: Callable[[str, BaseException], None] = _ignore
 
 Maker = Callable[[Any], Any]
 
+trees: List[Tuple[type, Tuple[str, ...]]] = []
+"""The classes that are patched with all below them, and the methods."""
+
 _originals: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 """Each wrapper of ours with the function that it stands for."""
 
@@ -121,6 +124,7 @@ def original_of(function: Any) -> Any:
 
 def patch_tree(base: type, makers: Mapping[str, Maker]) -> None:
     """Patch the methods named in `makers` on `base` and on every class below it, also later ones."""
+    trees.append((base, tuple(makers)))
 
     def apply(cls: type) -> None:
         for name, make in makers.items():
