@@ -8,6 +8,7 @@ from .base import *
 from .base import Event
 from .hooks import *
 from .probe import *
+from .providers import *
 from .runs import *
 from .script import *
 from .sessions import *

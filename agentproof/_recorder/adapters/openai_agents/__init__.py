@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from ... import bodies
 from ...events import journal, watching
 from . import (
+    exchanges,
     facts,
     guardrails,
     hooks,
@@ -75,5 +76,6 @@ def finish() -> None:
     """Look at what is left when the script is over."""
     with watching("conduct"):
         writes.finish()
+    exchanges.finish_all()
     runs.finish()
     watch.boundary("exit")

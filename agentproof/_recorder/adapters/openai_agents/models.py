@@ -18,7 +18,7 @@ from ...events import During, guarded, journal, watching
 from ...events import run as current_run
 from ...patching import hide, is_coroutine_function, patch_tree
 from ...values import encode, optional_text, text, type_name
-from . import facts, offers, tool_bodies, tools
+from . import exchanges, facts, offers, tool_bodies, tools
 
 _PARAMETERS = (
     "system_instructions",
@@ -108,6 +108,7 @@ def _schema_name(schema: Any) -> str:
 def _answered(call: Optional[Dict[str, str]], response: Any, stream: Optional[List[str]] = None) -> None:
     if call is None:
         return
+    exchanges.finish(call)
     output = getattr(response, "output", None)
     tools.calls_of(current_run.get()).asked(output)
     journal().emit(
@@ -132,6 +133,7 @@ def _answered(call: Optional[Dict[str, str]], response: Any, stream: Optional[Li
 @guarded("models")
 def _failed(call: Optional[Dict[str, str]], error: BaseException, stream: Optional[List[str]] = None) -> None:
     if call is not None:
+        exchanges.finish(call)
         journal().emit("model.failed", {"call": call, "error": facts.error(error), "stream": stream})
 
 
@@ -141,7 +143,7 @@ def _get_response(original: Any) -> Any:
             return await original(self, *args, **kwargs)
         call = _called(_request(self, False, args, kwargs))
         try:
-            with During(_inside, True):
+            with During(_inside, True), During(exchanges.calling, call):
                 response = await original(self, *args, **kwargs)
         except BaseException as raised:
             _failed(call, raised)
@@ -176,7 +178,7 @@ async def _rerouted(
     """The model's own stream; or, where it has none, one made from its plain answer."""
     first: List[Any] = []
     try:
-        with During(_inside, True):
+        with During(_inside, True), During(exchanges.calling, _label(request)):
             given = original(model, *args, **kwargs)
             if inspect.isawaitable(given):
                 given = await given
@@ -197,6 +199,10 @@ async def _rerouted(
             yield event
     finally:
         await _close(stream)
+
+
+def _label(request: Optional[Dict[str, Any]]) -> Optional[Dict[str, str]]:
+    return None if request is None else request["call"]
 
 
 def _iterator(given: Any) -> Any:
@@ -222,12 +228,13 @@ async def _watched(
     try:
         while True:
             try:
-                with During(_inside, True):
+                with During(_inside, True), During(exchanges.calling, call):
                     event = waiting.pop() if waiting else await source.__anext__()
             except StopAsyncIteration:
                 break
             with watching("models"):
                 kinds.append(text(getattr(event, "type", type(event).__name__)))
+                exchanges.made(call, event, kinds[-1])
                 if kinds[-1] in ("response.completed", "response.incomplete", "response.failed"):
                     response = event.response
             yield event
@@ -249,6 +256,7 @@ def _left(call: Optional[Dict[str, str]], kinds: List[str], response: Any) -> No
     if response is not None:
         _answered(call, response, kinds)
     elif call is not None:
+        exchanges.finish(call)
         journal().emit("model.left", {"call": call, "stream": kinds})
 
 
@@ -303,4 +311,5 @@ def install() -> List[str]:
         "stream_response": _stream_response,
     }
     patch_tree(interface.Model, makers)
+    exchanges.install()
     return []
