@@ -152,7 +152,7 @@ def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
 
 
 HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more", SCRIPTS / "healthy_tests")
-SHARED = frozenset({"scripted", "stdio_server", "conftest"})
+SHARED = frozenset({"scripted", "stdio_server", "provider", "conftest"})
 """Modules that the healthy scripts use."""
 PYTEST = ("pytest", "pytest-asyncio")
 

@@ -144,6 +144,40 @@ def test_values_keep_their_types_and_spans_their_place(recorded: Recorder) -> No
     assert raised["error"]["cause"]["type"] == "decimal:InvalidOperation"
 
 
+def test_what_went_over_the_wire_is_told_beside_what_was_asked(recorded: Recorder) -> None:
+    found = recorded("m60_responses_wire")
+    wire = found.of("model.exchanged")
+    assert [event["status"] for event in wire] == [200, 200, 200, 500, 200, 200]
+    assert {(event["method"], event["host"], event["path"]) for event in wire} == {
+        ("POST", "127.0.0.1", "/v1/responses")
+    }
+    first = wire[0]["request"]
+    assert (first["temperature"], first["max_output_tokens"]) == ({"$float": "0.5"}, 200)
+    assert [tool["name"] for tool in first["tools"]] == ["weather", "clock"]
+    assert wire[0]["response"]["usage"]["total_tokens"] == 15
+    (streamed,) = [event for event in wire if "events" in event]
+    assert streamed["events"][-1]["type"] == "response.completed"
+    (made,) = found.of("model.streamed")
+    kinds = [event["type"] for event in made["events"]]
+    assert kinds.count("response.output_item.added") == kinds.count("response.output_item.done") == 1
+    # The call that was tried again: both requests are its own, and stand before its answer.
+    again = [event for event in found.events if event.get("call") == wire[3]["call"]]
+    assert [event["kind"] for event in again] == [
+        "model.called",
+        "model.exchanged",
+        "model.exchanged",
+        "model.answered",
+    ]
+
+
+def test_a_transport_of_the_scripts_own_is_told_like_a_provider(recorded: Recorder) -> None:
+    wire = recorded("m61_chat_wire").of("model.exchanged")
+    assert [event["host"] for event in wire] == ["gateway.invalid"] * 4 + ["127.0.0.1"] * 4
+    own, served = wire[:4], wire[4:]
+    assert [event["request"] for event in own] == [event["request"] for event in served]
+    assert [event.get("events") for event in own] == [event.get("events") for event in served]
+
+
 def test_what_goes_on_after_a_run_is_told_apart_from_it(recorded: Recorder) -> None:
     found = recorded("m21_after_a_raise")
     outcomes = [event["outcome"] for event in found.of("run.ended")]
