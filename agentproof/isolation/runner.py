@@ -26,12 +26,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ..errors import CannotDoError, RecorderError
-from ..live.authority import Authority
 from ..live.providers import Endpoint, placeholder
-from ..live.relay import Answering, Relay
 from ..models.manifest import Isolation
 from ..models.trace import Mode
 from ..sdk import DEFAULT, Sdk
@@ -41,6 +39,10 @@ from .levels import Choice
 from .readback import RawRecording, StreamBytes, captured, has_begun, read_mode, unforked
 from .supervision import LaunchedProcess, Limits, watch
 from .watching import FileWatch, ran_unobserved
+
+if TYPE_CHECKING:
+    # The relay brings asyncio, TLS and X.509, and is there only where a provider is answered for.
+    from ..live.relay import Answering, Relay
 
 MODES: Final[tuple[Mode, ...]] = ("as-written", "streamed")
 _RECORDER = Path(__file__).parents[1] / "_recorder"
@@ -78,7 +80,7 @@ class Provider:
     """The hosts that a script may talk to, which somebody on this side answers for."""
 
     endpoints: tuple[Endpoint, ...]
-    answering: Callable[[Mode], Answering]
+    answering: Callable[[Mode], "Answering"]
     """Who answers one mode of one repeat; each has its own."""
 
 
@@ -91,7 +93,7 @@ class Observation:
     recorder_sha256: str
     is_blind: bool = False
     """Other programs than Python were started, and what they read could not be watched."""
-    answered: tuple[Mapping[Mode, Answering], ...] = ()
+    answered: "tuple[Mapping[Mode, Answering], ...]" = ()
     """Who answered each mode of each repeat, where there was a provider."""
 
 
@@ -214,7 +216,7 @@ class Launch:
     archive: bytes
     variables: Mapping[str, str]
     provider: Provider | None = None
-    answered: dict[int, dict[Mode, Answering]] = field(default_factory=dict)
+    answered: "dict[int, dict[Mode, Answering]]" = field(default_factory=dict)
     """By the number of the repeat."""
     opened: FileWatch = field(default_factory=lambda: FileWatch(()))
     launched: list[LaunchedProcess] = field(default_factory=list)
@@ -242,6 +244,8 @@ class Launch:
             ancestors=self.choice.level != "namespace",
         )
         if self.provider is not None:
+            from ..live.authority import Authority  # noqa: PLC0415
+
             self._authority = Authority.create()
             (self.base / _AUTHORITY).write_bytes(self._authority.pem)
             (self.base / _AUTHORITY).chmod(0o444)
@@ -335,6 +339,8 @@ class Launch:
         """What answers this process in the provider's place; it ends with the run."""
         if self.provider is None:
             return None
+        from ..live.relay import Relay  # noqa: PLC0415
+
         answering = self.provider.answering(mode)
         self.answered.setdefault(repeat, {})[mode] = answering
         connected = _Connection(
@@ -492,7 +498,7 @@ class _Connection:
     """The relay of one process, and the certificates that make it the hosts which it answers for."""
 
     def __init__(
-        self, relay: Relay, endpoints: Sequence[Endpoint], *, authority: Path, replaced: Sequence[Path]
+        self, relay: "Relay", endpoints: Sequence[Endpoint], *, authority: Path, replaced: Sequence[Path]
     ) -> None:
         self._mine, self._theirs = socket.socketpair()
         self._relay = relay

@@ -10,7 +10,7 @@
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ..environment.venv import PreparedEnvironment
@@ -18,10 +18,8 @@ from ..errors import CannotDoError, UsageError
 from ..isolation import runner
 from ..isolation.levels import WAY_TO_NAMESPACES, Choice
 from ..isolation.supervision import Limits
-from ..live.capture import Capture, Summary
 from ..live.keys import find_key
 from ..live.providers import Endpoint, parse
-from ..live.sealed import Row, Sealed
 from ..models.diff import Absent
 from ..models.exchanges import Exchanges
 from ..models.manifest import Answered, AskedOtherwise, Provider, ProviderHost, Target
@@ -33,6 +31,11 @@ from .progress import Progress
 from .reproduction import Reproduction
 from .secrets import Redactor
 from .variables import Variables, check_unwritten
+
+if TYPE_CHECKING:
+    # What asks and what answers bring asyncio and TLS, and are there only where there is a provider.
+    from ..live.capture import Summary
+    from ..live.sealed import Row
 
 MAX_REQUESTS: Final = 100
 _MOST_REFUSED: Final = 5
@@ -140,6 +143,8 @@ def ask(
     _check_keys(live, reproduction)
     for line in _warning(live):
         progress.done("live", line)
+    from ..live.capture import Capture  # noqa: PLC0415
+
     capture = Capture(live.endpoints, live.keys, live.to, max_requests=live.max_requests)
     progress.working("running the script with the provider")
     runner.run_recordings(
@@ -193,7 +198,7 @@ def _hosts(endpoints: Iterable[Endpoint]) -> str:
     return ", ".join(dict.fromkeys(each.host for each in endpoints))
 
 
-def _told(summary: Summary) -> str:
+def _told(summary: "Summary") -> str:
     count = f"{summary.requests} request{'' if summary.requests == 1 else 's'}"
     what = [*summary.models, *([f"{summary.streamed} streamed"] if summary.streamed else [])]
     tokens = f"; {summary.tokens:,} tokens" if summary.tokens is not None else ""
@@ -201,7 +206,7 @@ def _told(summary: Summary) -> str:
     return f"{count}{of} in {summary.seconds:.1f} s{tokens}"
 
 
-def _check_answers(exchanges: Exchanges, live: Live, summary: Summary) -> None:
+def _check_answers(exchanges: Exchanges, live: Live, summary: "Summary") -> None:
     if any("--max-requests" in refusal.reason for refusal in summary.refused):
         raise CannotDoError(
             f"--max-requests {live.max_requests}: the script asked for more; nothing was recorded",
@@ -234,6 +239,8 @@ def sealed(exchanges: Exchanges | None, *, mask: Callable[[str], str] | None) ->
     """Who answers from what was recorded; `mask` is what was done to it before it was kept."""
     if exchanges is None:
         return None
+    from ..live.sealed import Sealed  # noqa: PLC0415
+
     endpoints = tuple(
         Endpoint(host=each.name, port=each.port, variable=each.variable, paths=each.paths)
         for each in exchanges.hosts
@@ -245,6 +252,8 @@ def provider_of(exchanges: Exchanges | None, run: runner.Observation) -> Provide
     """What the manifest says of it."""
     if exchanges is None:
         return None
+    from ..live.sealed import Sealed  # noqa: PLC0415
+
     rows: dict[tuple[Any, ...], Answered] = {}  # Any: what sorts them
     used: set[int] = set()
     for repeat in run.answered:
@@ -272,7 +281,7 @@ def _place(row: Answered) -> tuple[str, int, str, tuple[str, ...]]:
     return row.mode, place, row.by, tuple(each.pointer for each in row.differences)
 
 
-def _answered(mode: Mode, row: Row) -> Answered:
+def _answered(mode: Mode, row: "Row") -> Answered:
     return Answered(
         mode=mode,
         exchange=row.exchange,
