@@ -23,7 +23,8 @@ if sys.platform != "linux":
 
 ROOT = Path(__file__).parents[2]
 VICTIM = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs the tests behind itself
 from pathlib import Path
 from tests.sandboxed import Environment, choice, run_script
 print("ready", flush=True)
@@ -77,7 +78,10 @@ def test_nothing_is_left_of_a_killed_recording(
         with start_victim(environment, tmp_path / "case", level) as victim:
             time.sleep(randomness.uniform(0, 0.8))
             victim.send_signal(number)
-            victim.wait(20)
+            try:
+                victim.wait(20)
+            finally:
+                victim.kill()
         # The launchers notice the death of their runner and clean up; the next recording sweeps the rest.
         deadline = time.monotonic() + 5
         while left_by(victim.pid) and time.monotonic() < deadline:
