@@ -1,7 +1,7 @@
 """What a reporter of each case would say should have happened, as one option, and what comes of it on both
 releases.
 
-    python -m tests.corpus.expected [NAME…] [--folder DIR]
+    python -m tests.corpus.expected [NAME…] [--folder DIR] [--story]
 
 The option is made from what the case says was printed on the repaired release: the first part of that line
 which the buggy release does not print. Nothing of the case is told to the tool but the script and that
@@ -17,6 +17,7 @@ from typing import Any
 
 from agentproof.errors import AgentproofError
 from agentproof.models.expectations import Expectations, from_options
+from agentproof.models.manifest import Judgement
 from agentproof.record.conditions import Conditions
 from agentproof.record.progress import Silent
 from agentproof.record.recording import record
@@ -25,7 +26,7 @@ from agentproof.record.selection import select
 from agentproof.record.target import parse_target
 from agentproof.trust import signing
 
-from .recordings import CASES, PYTEST, Case, cases
+from .recordings import CASES, PYTEST, Case, cases, judged
 
 _BY_HAND = {
     # Still so on the newest release, so that no repaired one prints what should be.
@@ -35,6 +36,8 @@ _BY_HAND = {
     "nested-handoff-input-list-mixed": ("should-not-print", '"told_twice": ["c1", "h1"]'),
     "upgrade-destroys-history": ("should-not-print", '"left_in_database": []'),
 }
+
+_PRINTED = frozenset({"script.wrote", "script.ended"})
 
 
 def natural(case: Case) -> tuple[str, str]:
@@ -69,19 +72,23 @@ def _fragments(mine: Any, other: Any) -> Iterator[str]:  # Any: what a case prin
     yield _line(mine)
 
 
-def row(case: Case, key: signing.PrivateKey) -> str:
-    """One line of the table."""
+def row(case: Case, key: signing.PrivateKey, *, story: bool = False) -> str:
+    """One line of the table; `story` adds whether what is told differs between the releases,
+    apart from what was printed."""
     name, text = natural(case)
     expected: Expectations = from_options([(name, [text] if text else True)])
     versions = (case.buggy, case.fixed)
-    seen = ["-" if version is None else _verdict(case, version, expected, key) for version in versions]
+    both = [("-", "") if version is None else _seen(case, version, expected, key) for version in versions]
+    seen = [verdict for verdict, _ in both]
     option = f"`--{name} {shlex.quote(text)}`" if text else f"`--{name}`"
     option = option.replace("|", "\\|")
     told = "yes" if seen[0].startswith("violated") and not seen[1].startswith("violated") else "NO"
-    return f"| {case.name} | {option} | {case.buggy}: {seen[0]} | {case.fixed}: {seen[1]} | {told} |"
+    line = f"| {case.name} | {option} | {case.buggy}: {seen[0]} | {case.fixed}: {seen[1]} | {told} |"
+    return f"{line} {'yes' if len({found for _, found in both}) == 2 else 'NO'} |" if story else line
 
 
-def _verdict(case: Case, version: str, expected: Expectations, key: signing.PrivateKey) -> str:
+def _seen(case: Case, version: str, expected: Expectations, key: signing.PrivateKey) -> tuple[str, str]:
+    """The verdict in words, and the story without what was printed."""
     script = case.script if case.script.exists() else next(case.script.parent.glob("test_*.py"))
     reproduction = read_reproduction(select(str(script)))
     conditions = Conditions(
@@ -93,8 +100,18 @@ def _verdict(case: Case, version: str, expected: Expectations, key: signing.Priv
     try:
         recorded = record(reproduction, parse_target(version), conditions, key=key, progress=Silent())
     except AgentproofError as error:
-        return f"not recorded ({error.message[:80]})"
-    judgement = recorded.document.judgement
+        return f"not recorded ({error.message[:80]})", ""
+    recording = judged(script, version, recorded)
+    told = [
+        (mode, event.words())
+        for mode, trace in recording.traces.items()
+        for event in trace.events
+        if event.kind not in _PRINTED
+    ]
+    return _verdict(recorded.document.judgement), repr(told)
+
+
+def _verdict(judgement: Judgement) -> str:
     ours = [claim for claim in judgement.claims if claim.id.startswith("should-")]
     modes = [claim.mode[0] for claim in ours if claim.status == "violated"]
     own = {claim.id for claim in ours}
@@ -109,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--folder", type=Path, action="append")
+    parser.add_argument("--story", action="store_true", help="say whether the story differs")
     parser.add_argument("--options", action="store_true", help="print the options alone")
     given = parser.parse_args()
     key = signing.generate_key()
@@ -116,7 +134,7 @@ def main() -> None:
         if given.options:
             print(case.name, *natural(case))
         else:
-            print(row(case, key), flush=True)
+            print(row(case, key, story=given.story), flush=True)
 
 
 if __name__ == "__main__":

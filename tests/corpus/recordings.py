@@ -112,7 +112,7 @@ class Studio:
                 reproduction, parse_target(version), conditions, key=_key(), progress=Silent()
             )
             write_atomic(path, zip_bytes(recorded))
-        return _judged(script, version, read_bundle(path))
+        return judged(script, version, read_bundle(path))
 
 
 def _name(script: Path) -> str:
@@ -127,7 +127,8 @@ def _key() -> signing.PrivateKey:
     return signing.generate_key()
 
 
-def _judged(script: Path, version: str, bundle: Bundle) -> Recording:
+def judged(script: Path, version: str, bundle: Bundle) -> Recording:
+    """A bundle of `script` on this release, judged by the claims as they are now."""
     manifest = Manifest.from_bytes(bundle.manifest)
     traces: dict[Mode, Trace] = {
         each.mode: Trace.from_bytes(bundle.members[each.trace]) for each in manifest.recordings
