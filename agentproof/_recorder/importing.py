@@ -7,7 +7,7 @@ import gc
 import importlib.machinery
 import sys
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .events import watching
 from .patching import hide
@@ -18,7 +18,12 @@ class Finder:
 
     def __init__(self) -> None:
         self._waiting: Dict[str, Callable[[ModuleType], None]] = {}
+        self._below: Dict[str, Callable[[ModuleType], None]] = {}
         self._busy = False
+
+    def when_below(self, package: str, done: Callable[[ModuleType], None]) -> None:
+        """Call `done` with a package, and with each module below it, at the end of its import."""
+        self._below[package] = done
 
     def when_loaded(self, name: str, done: Callable[[ModuleType], None]) -> None:
         """Call `done` with the module at the end of its import, once."""
@@ -28,7 +33,7 @@ class Finder:
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
         """The module's own spec, with an end to its execution."""
-        if fullname not in self._waiting or self._busy:
+        if self._busy or (fullname not in self._waiting and not self._all_for(fullname)):
             return None
         self._busy = True
         try:
@@ -48,6 +53,12 @@ class Finder:
             self._wrap(fullname, spec.loader)
         return spec
 
+    def _all_for(self, name: str) -> List[Callable[[ModuleType], None]]:
+        found = [self._waiting[name]] if name in self._waiting else []
+        return found + [
+            done for package, done in self._below.items() if name == package or name.startswith(package + ".")
+        ]
+
     def _wrap(self, name: str, loader: Any) -> None:
         execute = loader.exec_module
 
@@ -58,8 +69,9 @@ class Finder:
             gc.disable()  # as `collector` says
             try:
                 execute(module)
-                done = self._waiting.pop(name, None)
-                if done is not None:
+                waiting = self._all_for(name)
+                self._waiting.pop(name, None)
+                for done in waiting:
                     with watching("import"):
                         done(module)
             except BaseException as raised:

@@ -50,6 +50,7 @@ _PARTS = {
     "stream": "streams",
     "body": "bodies",
     "mcp": "mcp",
+    "surface": "surfaces",
     "probe": "probe",
     "test": "tests",
     "process": "processes",

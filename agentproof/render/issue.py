@@ -3,9 +3,10 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from typing import Any
 
 from ..claims.judge import BEYOND, explain_reason
-from ..models.events import RunEnded, RunStarted, StreamItem, ToolEnded, ToolStarted
+from ..models.events import RunEnded, RunStarted, StreamItem, SurfaceTold, ToolEnded, ToolStarted
 from ..models.events.phrases import describe_call
 from ..models.manifest import name_of_build, not_watched
 from ..models.text import as_text, one_line, value_text
@@ -356,6 +357,14 @@ def _few(lines: list[str]) -> Iterator[str]:
         yield f"- and {left} more"
 
 
+def _realtime_tool(fields: dict[str, Any]) -> str:
+    """A tool that a realtime session says to have run."""
+    tool = fields.get("tool")
+    name = tool.get("fields", {}).get("name") if isinstance(tool, dict) else None
+    called = describe_call(name, fields.get("arguments"), None)
+    return f"- {code(called)} gave {code(value_text(fields.get('output'), 160))} in a realtime session"
+
+
 def _tool_lines(telling: TraceStory) -> Iterator[str]:
     paused: dict[str | None, set[str | None]] = {}
     for step in telling.steps:
@@ -364,6 +373,8 @@ def _tool_lines(telling: TraceStory) -> Iterator[str]:
             paused.setdefault(step.event.run, set()).update(waiting)
     for step in telling.steps:
         event = step.event
+        if isinstance(event, SurfaceTold) and event.name == "tool_end" and isinstance(event.fields, dict):
+            yield _realtime_tool(event.fields)
         if not isinstance(event, ToolStarted):
             continue
         end = _end_of(telling, step, event)

@@ -190,3 +190,35 @@ def test_what_goes_on_after_a_run_is_told_apart_from_it(recorded: Recorder) -> N
     assert first < late
     stopped = [event for event in found.of("body.raised") if event["function"] == "waits"]
     assert {event["error"]["type"] for event in stopped} == {"asyncio.exceptions:CancelledError"}
+
+
+def test_a_realtime_session_is_told_with_its_tools_and_its_line(recorded: Recorder) -> None:
+    found = recorded("m63_realtime")
+    told = [(event["name"], event["fields"]) for event in found.of("surface.told")]
+    ran = [fields for name, fields in told if name == "tool_end"]
+    assert [(each["tool"]["fields"]["name"], each["output"]) for each in ran] == [
+        ("opening_hours", "9 to 5 on Monday")
+    ]
+    assert "handoff" in dict(told)
+    sound = next(fields for name, fields in told if name == "audio")["audio"]["fields"]["data"]
+    assert sound.startswith("400 bytes, sha256 ")
+    calls = {(event["name"], event["by_sdk"]) for event in found.of("surface.called")}
+    assert {("RealtimeSession.send_message", False), ("RealtimeSession.interrupt", False)} <= calls
+    assert {("Line.connect", True), ("Line.send_event", True), ("Line.close", True)} <= calls
+
+
+def test_a_voice_pipeline_is_told_with_what_it_asked_and_without_its_sound(recorded: Recorder) -> None:
+    found = recorded("m64_voice")
+    calls = [event["name"] for event in found.of("surface.called")]
+    theirs = {"Ears.transcribe", "Mouth.run", "Echo.run", "Turns.transcribe_turns"}
+    assert {"VoicePipeline.run", *theirs} <= set(calls)
+    ended = {event["call"]["$label"]: event for event in found.of("surface.ended")}
+    spoken = [event["call"]["$label"] for event in found.of("surface.called") if event["name"] == "Mouth.run"]
+    assert {ended[call]["items"] for call in spoken} == {3}
+    assert not any("$bytes" in repr(event) for event in found.of("surface.called"))
+
+
+def test_a_manager_of_servers_is_told_with_what_it_did_to_them(recorded: Recorder) -> None:
+    found = recorded("m65_mcp_manager")
+    calls = [event["name"] for event in found.of("surface.called") if not event["by_sdk"]]
+    assert "MCPServerManager.reconnect" in calls

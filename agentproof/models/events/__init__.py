@@ -14,6 +14,7 @@ from .script import *
 from .sessions import *
 from .states import *
 from .streams import *
+from .surfaces import *
 from .testing import *
 from .tools import *
 from .tracing import *

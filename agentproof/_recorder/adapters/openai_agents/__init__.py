@@ -18,6 +18,7 @@ from . import (
     sessions,
     states,
     streams,
+    surfaces,
     tool_bodies,
     tracing,
     unwatched,
@@ -34,6 +35,7 @@ _PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
     (("spans", "mcp"), tracing.install),
     (("streams",), streams.install),
     (("runs",), runs.install),
+    (("surfaces",), surfaces.install),
     (("unwatched",), unwatched.install),
 )
 """What hooks which parts of the SDK; it gives what this release does not have of the first of them."""

@@ -14,9 +14,7 @@ from ...patching import hide, patch
 NOT_WATCHED = "not_watched"
 
 _SURFACES = {
-    "agents.realtime.session": ("RealtimeSession", "realtime", "its model, tools, handoffs and events"),
-    "agents.voice.pipeline": ("VoicePipeline", "voice", "its audio, models and events"),
-    "agents.sandbox.sandbox_agent": ("SandboxAgent", "sandbox", "its files, commands and processes"),
+    "agents.sandbox.sandbox_agent": ("SandboxAgent", "sandbox", "what its commands did"),
     "agents.responses_websocket_session": (
         "ResponsesWebSocketSession",
         "websocket",
