@@ -234,10 +234,14 @@ def _surface(owner: str) -> str:
     )
 
 
-def listed() -> frozenset[str]:
-    """The entry points that the page lists, of any release."""
-    rows = re.findall(r"^\| `([\w.:]+)` \| ((?:`\w+` ?)+)\|", PAGE.read_text("utf-8"), flags=re.MULTILINE)
-    return frozenset(f"{owner}.{name}" for owner, names in rows for name in re.findall(r"\w+", names))
+def listed() -> Mapping[str, frozenset[str]]:
+    """The entry points that the page lists, of any release, with what it says of them."""
+    row = re.compile(r"\| `([\w.:]+)` \| ((?:`\w+` ?)+)\| [^|]+ \| ([^|]+) \|")
+    told: dict[str, frozenset[str]] = {}
+    for owner, names, said in row.findall(PAGE.read_text("utf-8")):
+        for name in re.findall(r"\w+", names):
+            told[f"{owner}.{name}"] = told.get(f"{owner}.{name}", frozenset()) | {said}
+    return told
 
 
 def unlisted(site: Path) -> list[str]:

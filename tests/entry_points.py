@@ -126,16 +126,24 @@ def _top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _top(block)
 
 
+_last: dict[tuple[str, bytes], _Module] = {}
+"""The modules of the release that was read last, by name and content: most are the same in the next one."""
+
+
 class _Sources:
     """The modules of one release."""
 
     def __init__(self, site: Path) -> None:
         self.modules: dict[str, _Module] = {}
+        before = dict(_last)
+        _last.clear()
         for path in sorted((site / PACKAGE).rglob("*.py")):
             parts = list(path.relative_to(site).with_suffix("").parts)
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
-            self.modules[name] = _Module(name, is_package, ast.parse(path.read_bytes()))
+            key = name, path.read_bytes()
+            found = before.get(key) or _Module(name, is_package, ast.parse(key[1]))
+            self.modules[name] = _last[key] = found
 
     def public(self) -> Iterator[tuple[str, str]]:
         """Each public class and function, where it is defined."""

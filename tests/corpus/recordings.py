@@ -153,7 +153,7 @@ def judged(script: Path, version: str, bundle: Bundle) -> Recording:
 
 
 HEALTHY = (SCRIPTS / "healthy", SCRIPTS / "healthy_more", SCRIPTS / "healthy_tests")
-SHARED = frozenset({"scripted", "stdio_server", "provider", "conftest"})
+SHARED = frozenset({"scripted", "stdio_server", "provider", "paged_server", "conftest"})
 """Modules that the healthy scripts use."""
 PYTEST = ("pytest", "pytest-asyncio")
 

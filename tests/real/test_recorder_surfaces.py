@@ -36,6 +36,8 @@ def recorded(prepared: venv.PreparedEnvironment, tmp_path: Path) -> Recorder:
             python=prepared.python,
             site_packages=prepared.site_packages,
             cache=prepared.pycache_prefix,
+            # As the recorder is told of a loopback of its own, where scripts ask servers of their own.
+            network="namespace",
         )["as-written"]
         assert found.of("recorder.failed") == []
         assert found.of("script.ended")[0]["code"] == 0, found.stream("stderr").decode()
@@ -64,6 +66,35 @@ def test_a_real_mcp_server_and_what_it_gave_are_told(recorded: Recorder) -> None
     assert texts == ["one", "two"]
     assert {event["tool_kind"] for event in found.of("tool.started")} == {"mcp"}
     assert [event["observed"] for event in found.of("process.started")] == [True]
+
+
+def test_pages_prompts_and_connections_of_mcp_servers_are_told(recorded: Recorder) -> None:
+    found = recorded("m63_mcp_pages")
+    used = found.of("mcp.used")
+    assert [(event["operation"], event.get("server")) for event in used if "names" not in event] == [
+        ("connect", "box"),
+        ("connect", "absent"),
+        ("list_prompts", "box"),
+        ("get_prompt", "box"),
+        ("cleanup", "absent"),
+        ("cleanup", "box"),
+    ]
+    assert [event["names"] for event in used if event["operation"] == "list_tools"] == [
+        ["hammer", "drill"]
+    ] * 4
+    pages = [event for event in found.of("mcp.requested") if event["method"] == "tools/list"]
+    assert [bool(event.get("again")) for event in pages] == [False, False, *[True] * 6]
+    assert [(event.get("params") or {}).get("cursor") for event in pages[:2]] == [None, "two"]
+    # The filter is the SDK's: the server gave what the agent is not offered.
+    first = [tool["name"] for tool in pages[0]["result"]["tools"]]
+    assert first == ["hammer", "saw"]
+
+
+def test_what_is_asked_over_streamable_http_is_told(recorded: Recorder) -> None:
+    found = recorded("m64_mcp_http")
+    assert [event["operation"] for event in found.of("mcp.used")].count("connect") == 2
+    assert len([event for event in found.of("mcp.requested") if event["method"] == "tools/list"]) == 4
+    assert len(found.of("mcp.called")) == 4
 
 
 def test_what_the_provider_ran_is_reported_and_never_a_tool_that_ran_here(recorded: Recorder) -> None:

@@ -61,3 +61,11 @@ def test_a_method_is_recorded_where_it_or_its_class_with_all_below_is_replaced(t
 def test_what_the_page_does_not_list_is_found(tmp_path: Path) -> None:
     assert "agents.run:Runner.run" in coverage.listed()
     assert "agents.lazy.late:Late.go" in coverage.unlisted(_release(tmp_path))
+
+
+def test_the_page_says_recorded_of_what_was_found_replaced() -> None:
+    hooked = coverage.Hooked.read()
+    told = coverage.listed()
+    replaced = {name for name in hooked.replaced if name in told}
+    below = {f"{cls}.{name}" for cls, names in hooked.trees.items() for name in names}
+    assert (replaced | (below & told.keys())) <= {name for name, said in told.items() if "recorded" in said}

@@ -7,6 +7,7 @@ else lists it. The envelope and the kinds that the evidence projection reads sta
 from .base import *
 from .base import Event
 from .hooks import *
+from .mcp import *
 from .probe import *
 from .providers import *
 from .runs import *

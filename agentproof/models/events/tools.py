@@ -74,25 +74,6 @@ class ToolReported(Event):
         return f"the provider reports that it ran {describe_call(self.tool, self.arguments, self.call_id)}"
 
 
-class McpCalled(Event):
-    """A tool of an MCP server was called, and what the server gave."""
-
-    tone = "tool"
-    no_evidence = SEES_MORE
-
-    kind: Literal["mcp.called"]
-    server: Text | None = None
-    tool: Text
-    arguments: Value | None = None
-    result: Value | None = None
-    error: Failure | None = None
-
-    def words(self) -> str:
-        call = describe_call(self.tool, self.arguments, None)
-        given = describe_failure(self.error) if self.error else value_text(self.result, 120)
-        return f"MCP server {self.server} is asked for {call}: {given}"
-
-
 class ApprovalAsked(Event):
     """The SDK asked a tool's `needs_approval` callback."""
 

@@ -1,15 +1,11 @@
-"""Spans as they are finished, and calls of MCP servers' tools (standard library only)."""
+"""Spans and traces as they are finished (standard library only)."""
 
-import inspect
 import sys
-from types import ModuleType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List
 
-from ... import importing
 from ...events import guarded, journal, label
-from ...patching import hide, patch, patch_tree
+from ...patching import hide, patch
 from ...values import encode, optional_text, text
-from . import facts
 
 
 def _finish(original: Any) -> Any:
@@ -87,49 +83,8 @@ def _trace_finished(trace: Any) -> None:
     journal().emit("trace.ended", fields)
 
 
-def _call_tool(original: Any) -> Any:
-    if not inspect.iscoroutinefunction(original):
-        return original
-
-    async def call_tool(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if journal().is_silent:
-            return await original(self, *args, **kwargs)
-        try:
-            result = await original(self, *args, **kwargs)
-        except BaseException as raised:
-            _called(original, self, args, kwargs, None, raised)
-            hide(raised)
-            raise
-        _called(original, self, args, kwargs, result, None)
-        return result
-
-    return call_tool
-
-
-@guarded("mcp")
-def _called(
-    original: Any,
-    server: Any,
-    args: Tuple[Any, ...],
-    kwargs: Dict[str, Any],
-    result: Any,
-    error: Optional[BaseException],
-) -> None:
-    given = inspect.signature(original).bind(server, *args, **kwargs).arguments
-    fields: Dict[str, Any] = {
-        "server": optional_text(getattr(server, "name", None)),
-        "tool": text(given.get("tool_name")),
-        "arguments": encode(given.get("arguments")),
-    }
-    if error is not None:
-        fields["error"] = facts.error(error)
-    else:
-        fields["result"] = encode(result)
-    journal().emit("mcp.called", fields)
-
-
 def install() -> List[str]:
-    """Hook finished spans, and MCP servers once the script uses them."""
+    """Hook finished spans and traces."""
     spans = sys.modules.get("agents.tracing.spans")
     gaps: List[str] = []
     if spans is None:
@@ -139,14 +94,4 @@ def install() -> List[str]:
     traces = sys.modules.get("agents.tracing.traces")
     if traces is not None and hasattr(traces, "TraceImpl"):
         patch(traces.TraceImpl, "finish", _trace_finish)
-    servers = sys.modules.get("agents.mcp.server")
-    if servers is None:
-        # Later releases import it when it is first asked for.
-        importing.finder.when_loaded("agents.mcp.server", _hook_servers)
-    else:
-        _hook_servers(servers)
     return gaps
-
-
-def _hook_servers(module: ModuleType) -> None:
-    patch_tree(module.MCPServer, {"call_tool": _call_tool})
