@@ -23,7 +23,7 @@ from ..record.conditions import Conditions
 from ..record.progress import Progress
 from ..record.reproduction import Reproduction
 from ..record.target import Target
-from ..record.trials import Trials, trials
+from ..record.trials import SECONDS, Trials, trials
 from ..system.files import write_atomic
 from ..trust.signing import PrivateKey
 from .known import KnownFinding, reason_of
@@ -37,6 +37,10 @@ IMPORTS = (
     *("sqlite3", "asyncio", "agents.memory.session", "agents.extensions", "agents.testing"),
     *("openai.types.responses", "openai.types.responses.response_usage"),
 )
+
+
+_NEW_PROCESSES = 60.0
+"""Seconds for a script whose processes each import the SDK."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +166,12 @@ def script_of(finding: Finding, features: Features, tried: Trials) -> str:
     plain = tried.run(_source(render(program, Rendering(features))))
     log = read_log(plain.stdout) or []
     differs = finding.signature.what.split(", ") if mode != "plain" else ()
-    short = write(program, features, mode=mode, differs=differs, log=log, about=_about(finding.signature))
-    if mode == "process" or not _shows(short, finding.signature, tried):
-        return render(program, Rendering(features, mode, is_logged=False))
-    return short
+    about = _about(finding.signature)
+    for wary in (False, True):
+        short = write(program, features, mode=mode, differs=differs, log=log, about=about, is_wary=wary)
+        if _shows(short, finding.signature, tried):
+            return short
+    return render(program, Rendering(features, mode, is_logged=False))
 
 
 def _about(signature: Signature) -> str:
@@ -177,7 +183,8 @@ def _about(signature: Signature) -> str:
 def _shows(text: str, signature: Signature, tried: Trials) -> bool:
     """Whether a script shows what was found."""
     if signature.oracle == "mode":
-        return b"AssertionError" in tried.run(_source(text)).stderr
+        seconds = _NEW_PROCESSES if signature.mode == "process" else SECONDS
+        return b"AssertionError" in tried.run(_source(text), seconds=seconds).stderr
     claims = tried.record(reproduction_of(text.encode())).document.judgement.claims
     return any(each.status == "violated" and signature_of(each) == signature for each in claims)
 

@@ -38,7 +38,7 @@ def effects(log: Iterable[Entry], *, is_racing: bool = False, without: Iterable[
     found: dict[str, list[str]] = {}
     for entry in log:
         kind, *rest = entry
-        if kind in ("mark", "state") or (kind == "asked" and rest[0] == "w"):
+        if kind in ("mark", "held", "state") or (kind == "asked" and rest[0] == "w"):
             continue
         if kind == "run":
             for name, value in zip(_OF_RUNS, rest, strict=False):
@@ -51,6 +51,17 @@ def effects(log: Iterable[Entry], *, is_racing: bool = False, without: Iterable[
     return {name: found[name] for name in found if name in kept and name not in without}
 
 
+def repeats(log: Iterable[Entry]) -> bool:
+    """Whether a call waits for a decision after it ran, which the rules are then asked about."""
+    ran: set[str] = set()
+    for kind, *rest in log:
+        if kind == "tool":
+            ran.add(str(rest[1]))
+        elif kind == "run" and any(each[1] in ran for each in rest[3]):
+            return True
+    return False
+
+
 def differing(one: Effects, other: Effects) -> tuple[str, ...]:
     """The categories that differ, sorted."""
     return tuple(sorted(name for name in {*one, *other} if one.get(name, ()) != other.get(name, ())))
@@ -60,9 +71,9 @@ def compared(
     mode: Mode, base: Sequence[Entry], changed: Sequence[Entry], *, is_racing: bool
 ) -> tuple[Effects, Effects]:
     """What is to be equal in a mode: of the program as it is, and run otherwise."""
-    if mode == "siblings":
+    if mode in ("siblings", "last-siblings"):
         mark = next((place for place, entry in enumerate(changed) if entry[0] == "mark"), len(changed))
-        pause = next((place for place, entry in enumerate(changed) if entry[0] == "run" and entry[4]), mark)
+        pause = max((place for place, entry in enumerate(changed) if entry[0] == "held"), default=mark)
         # Both states hold the one context of the run, so that what one of them uses counts for both.
         return (
             effects(changed[pause + 1 : mark], is_racing=is_racing, without=["usage"]),

@@ -61,6 +61,8 @@ class Agent:
     hands_back: bool = False
     input_guardrail: Tripwire | None = None
     output_guardrail: Tripwire | None = None
+    retries: bool = False
+    """Its model fails once before each answer, and the SDK asks it again."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Run:
     """Of what runs out of turns."""
     is_streamed: bool = False
     sibling: str | None = None
-    """What is decided for another state of the last pause's result, which is resumed at the end."""
+    """What is decided for another state of the last pause's result, which is resumed at the end, with a copy
+    of the session as it was at the pause."""
     is_cancelled: bool = False
     through_json: bool = False
 
@@ -91,6 +94,8 @@ class Program:
     has_context: bool = False
     failing_add: int = 0
     """The number of the write that a session of the script's own refuses once."""
+    session_limit: int = 0
+    """How many of a session's items a run is given; 0: all."""
 
     def children(self, number: int) -> Iterator[int]:
         """The agents that agent `number` can call."""
@@ -220,6 +225,7 @@ def strategy(only: Area | None, features: "Features") -> "SearchStrategy[Program
         hands_back=rarely(4, True, False),
         input_guardrail=within("guardrails", pick(*[None] * 7, *get_args(Tripwire)), None),
         output_guardrail=within("guardrails", pick(*[None] * 6, "pass", "trips"), None),
+        retries=within("limits", rarely(10, True, False), False) if features.retries else st.just(False),
     )
     runs = st.builds(
         Run,
@@ -240,15 +246,41 @@ def strategy(only: Area | None, features: "Features") -> "SearchStrategy[Program
         nests_history=rarely(7, True, False) if features.nested_history else st.just(False),
         has_context=rarely(5, True, False),
         failing_add=within("sessions", pick(*[0] * 6, 1, 2, 3), 0),
+        session_limit=within("sessions", pick(0, 0, 0, 1, 2, 3), 0) if features.limits else st.just(0),
     )
-    return programs.map(_sound)
+    sound = programs.map(_sound)
+    if not approvals or only not in (None, "approvals", "agents"):
+        return sound
+    return st.tuples(sound, pick(False, False, True)).map(
+        lambda drawn: _pausing_below(drawn[0]) if drawn[1] else drawn[0]
+    )
 
 
 def _sound(program: Program) -> Program:
-    """Two branches of one run written into one session would be the program's own fault."""
-    if program.session is None:
+    """A copy of a session that fails would fail too."""
+    if program.session is None or not program.failing_add:
         return program
     return replace(program, runs=tuple(replace(run, sibling=None) for run in program.runs))
+
+
+def _pausing_below(program: Program) -> Program:
+    """A program that pauses below an agent used as a tool, where states hang together most."""
+    first, *others = program.agents
+    below = others[0] if others else Agent()
+    below = replace(below, called_as="tool", tools=(0, *below.tools), turns=(Turn(), *below.turns[1:]))
+    one = replace(program, agents=(replace(first, input_guardrail=None), below, *others[1:]))
+    calls = (one.callable_by(0).index("a1"),)
+    first = replace(one.agents[0], turns=(replace(first.turns[0], calls=calls), *first.turns[1:]))
+    run = replace(program.runs[0], decisions=program.runs[0].decisions or ("a",), max_turns=10)
+    asking = (
+        program.tools[0] if program.tools[0].needs != "never" else replace(program.tools[0], needs="always")
+    )
+    return replace(
+        one,
+        tools=(asking, *program.tools[1:]),
+        agents=(first, *one.agents[1:]),
+        runs=(run, *program.runs[1:]),
+    )
 
 
 @dataclass(frozen=True)
@@ -260,6 +292,8 @@ class Features:
     handlers: bool = True
     nested_history: bool = True
     blocking_guardrails: bool = True
+    limits: bool = True
+    retries: bool = True
     scripted_model: bool = True
 
     @classmethod
@@ -276,6 +310,8 @@ class Features:
             nested_history=has("agents/run_config.py", b"nest_handoff_history")
             or has("agents/run.py", b"nest_handoff_history"),
             blocking_guardrails=has("agents/guardrail.py", b"run_in_parallel"),
+            limits="agents/memory/session_settings.py" in files,
+            retries=has("agents/retry.py", b"ModelRetrySettings"),
             scripted_model="agents/testing/model.py" in files,
         )
 
@@ -287,6 +323,8 @@ class Features:
             "handlers": "handlers of run errors",
             "nested_history": "nested handoff history",
             "blocking_guardrails": "guardrails that block",
+            "limits": "limits of sessions",
+            "retries": "retries of a model",
         }
         return [word for name, word in words.items() if not getattr(self, name)]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .programs import Features, Program, Run, Tool
-from .scripts import Mode, Rendering, ScriptWriter
+from .scripts import AGAIN, BRANCHES, Mode, Rendering, ScriptWriter
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,16 @@ def write(
     differs: Sequence[str],
     log: Sequence[list[Any]],  # Any: JSON
     about: str,
+    is_wary: bool = False,
 ) -> str:
     """The script of a finding.
 
     `mode` and `differs` say how it is run otherwise and what differs then; of a rule's finding they are
     `plain` and empty. `log` is that of the program as it is, `about` the script's first line.
+    Where a run raises only otherwise, it is the last step, or, `is_wary`, any.
     """
     writer = _Writer(program, Rendering(features, mode, is_logged=False), differs, steps_of(program, log))
+    writer.is_wary = is_wary
     text = "\n".join(writer.lines()).rstrip() + "\n"
     return f'"""{about}"""\n\n' + re.sub(r"\n{3,}", "\n\n\n", text)
 
@@ -69,13 +72,20 @@ class _Writer(ScriptWriter):
         super().__init__(program, rendering)
         self._seen = [each for each in _TELLING if each in differs][:2]
         self._steps = steps
+        self.is_wary = False
 
     def _model(self) -> Iterator[str]:
         if self._mode != "plain":
             yield "seen = []\n"
         if self._features.scripted_model:
             asked = "\n        seen.append(json.dumps(told, sort_keys=True))" if "asked" in self._seen else ""
-            yield _SCRIPTED.replace("%(asked)s", asked).rstrip("\n")
+            fails = self._fails_once()
+            if fails:
+                yield AGAIN.rstrip("\n")
+                fails = "\n        told_so = json.dumps(told, sort_keys=True)" + fails.replace(
+                    "seen)", "told_so)"
+                ).replace("\n", "\n    ")
+            yield _SCRIPTED.replace("%(asked)s", fails + asked).rstrip("\n")
         else:
             yield from super()._model()
 
@@ -89,6 +99,9 @@ class _Writer(ScriptWriter):
         return iter(())
 
     def _main(self) -> Iterator[str]:
+        if self._mode == "process":
+            yield from self._in_processes()
+            return
         changes = self._mode != "plain"
         yield f"\nasync def main({'changed' if changes else ''}):"
         yield from ("    " + line for line in self._scenario())
@@ -99,12 +112,31 @@ class _Writer(ScriptWriter):
         yield "\n\nas_it_is, otherwise = asyncio.run(main(False)), asyncio.run(main(True))"
         yield "assert as_it_is == otherwise, (as_it_is, otherwise)"
 
+    def _in_processes(self) -> Iterator[str]:
+        """The steps of the one run, each in a process of its own where `changed`."""
+        yield "\nasync def main(changed, step=0):"
+        yield "    result = None"
+        for number, step in enumerate(self._steps):
+            lines: list[str] = []
+            if step.letters is None:
+                lines += self._call(step, f'"q{step.number}"')
+            else:
+                lines.append("state = await restored() if changed else result.to_state()")
+                lines += [*self._decide("state", step.letters, step.waiting), *self._call(step, "state")]
+            if number + 1 < len(self._steps):
+                lines += ["if changed:", f"    return seen + fresh(result.to_state(), {number + 1})"]
+            yield f"    if step <= {number}:"
+            yield from ("        " + line.replace("\n", "\n    ") for line in lines)
+        yield "    return [seen.pop(0) for _ in list(seen)]"
+        yield _FRESH.rstrip("\n")
+
     def _scenario(self) -> Iterator[str]:
         made = self._session_made()
         if made is not None:
             yield f"session = {made}"
         held: dict[int, Step] = {}
-        first = False
+        pauses = [step for step in self._steps if step.letters is not None]
+        kept = {"siblings": pauses[:1], "last-siblings": pauses[-1:]}.get(self._mode, [])
         for step in self._steps:
             if step.letters is None:
                 yield from self._call(step, f'"q{step.number}"')
@@ -112,15 +144,17 @@ class _Writer(ScriptWriter):
             if step.run.sibling is not None:
                 held[step.number] = step
                 yield f"sibling{step.number} = result.to_state()"
-            if self._mode == "siblings" and not first:
-                first = True
-                yield "first, seen[:] = result.to_state(), []"
+                if self._session_kind() is not None:
+                    yield f"branch{step.number} = {BRANCHES[self._session_kind() or 'list']}"
+                    yield f"await branch{step.number}.add_items(await session.get_items())"
+            if step in kept:
+                yield "other, seen[:] = result.to_state(), []"
             yield from self._resumed(step, "result.to_state()")
         for step in held.values():
             yield from self._decide(f"sibling{step.number}", step.run.sibling or "a", step.waiting)
-            yield from self._call(step, f"sibling{step.number}")
-        if self._mode == "siblings":
-            yield from self._sibling()
+            yield from self._call(step, f"sibling{step.number}", f"branch{step.number}")
+        if kept:
+            yield from self._sibling(pauses[pauses.index(kept[0]) :])
         if "session" in self._seen:
             yield "seen.append(await session.get_items())"
 
@@ -129,18 +163,17 @@ class _Writer(ScriptWriter):
         again = "await RunState.from_json(g0, json.loads(json.dumps(state.to_json())))"
         if step.run.through_json:
             yield f"state = {again}"
-        elif self._mode in ("json", "process"):
+        elif self._mode == "json":
             yield f"if changed:\n        state = {again}"
         yield from self._decide("state", step.letters or "a", step.waiting)
         yield from self._call(step, "state")
 
-    def _sibling(self) -> Iterator[str]:
+    def _sibling(self, steps: Sequence[Step]) -> Iterator[str]:
         yield "if changed:\n        seen.clear()"
-        state = "first"
-        for step in self._steps:
-            if step.letters is not None:
-                yield from ("    " + line.replace("\n", "\n    ") for line in self._resumed(step, state))
-                state = "result.to_state()"
+        state = "other"
+        for step in steps:
+            yield from ("    " + line.replace("\n", "\n    ") for line in self._resumed(step, state))
+            state = "result.to_state()"
 
     def _decide(self, state: str, letters: str, waiting: int) -> Iterator[str]:
         each = [letters[place % len(letters)] for place in range(waiting)]
@@ -152,8 +185,8 @@ class _Writer(ScriptWriter):
             if letter in _DECISIONS:
                 yield f"{state}.{_DECISIONS[letter].format(f'{state}.get_interruptions()[{place}]')}"
 
-    def _call(self, step: Step, what: str) -> Iterator[str]:
-        options = "".join(", " + each for each in [what, *self._options(step.run)])
+    def _call(self, step: Step, what: str, session: str = "session") -> Iterator[str]:
+        options = "".join(", " + each for each in [what, *self._options(step.run, session)])
         plain = [f"result = await Runner.run(g0{options})"]
         cancels = step.run.is_cancelled and step.letters is None
         streamed = [
@@ -170,7 +203,8 @@ class _Writer(ScriptWriter):
             lines.append(f"seen.append(({', '.join(seen)}))")
         elif self._mode == "plain":
             lines.append('print("final:", result.final_output)')
-        if step.raises or "raised" in self._seen:
+        last = self.is_wary or step is self._steps[-1]
+        if step.raises or (last and "raised" in self._seen):
             note = "seen.append(type(error).__name__)" if self._mode != "plain" else "print(repr(error))"
             lines = ["try:", *_indented(lines), "except Exception as error:", f"    {note}"]
         yield from lines
@@ -200,6 +234,26 @@ _DECISIONS: Final = {
     "r": "reject({})",
     "R": "reject({}, always_reject=True)",
 }
+_FRESH: Final = '''
+
+def fresh(state, step):
+    """What is seen in a fresh process that goes on from `state`."""
+    with open("state.json", "w") as file:
+        json.dump(state.to_json(), file)
+    done = subprocess.run([sys.executable, __file__, str(step)], check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)
+
+
+async def restored():
+    return await RunState.from_json(g0, json.load(open("state.json")))
+
+
+if len(sys.argv) > 1:
+    print(json.dumps(asyncio.run(main(True, int(sys.argv[1])))))
+else:
+    as_it_is, otherwise = (json.loads(json.dumps(asyncio.run(main(each)))) for each in (False, True))
+    assert as_it_is == otherwise, (as_it_is, otherwise)
+'''
 _SCRIPTED: Final = """
 def item(id, called):
     if called is None:

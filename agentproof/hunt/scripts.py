@@ -13,14 +13,15 @@ from typing import Final, Literal
 
 from .programs import Features, Program, Run, SessionKind, Tool
 
-Mode = Literal["plain", "stream", "json", "process", "siblings", "around"]
-MODES: Final[tuple[Mode, ...]] = ("stream", "json", "process", "siblings", "around")
+Mode = Literal["plain", "stream", "json", "process", "siblings", "last-siblings", "around"]
+MODES: Final[tuple[Mode, ...]] = ("stream", "json", "process", "siblings", "last-siblings", "around")
 WORDS: Final[dict[Mode, str]] = {
     "plain": "as it is",
     "stream": "streamed instead of not, and the other way round",
     "json": "with its state through JSON at each pause",
-    "process": "resumed in a fresh process",
-    "siblings": "resumed from another state of the same pause afterwards",
+    "process": "resumed in a fresh process at each pause",
+    "siblings": "resumed from another state of the first pause afterwards",
+    "last-siblings": "resumed from another state of the last pause afterwards",
     "around": "with tracing, hooks, another session of the same kind and unrelated runs in between",
 }
 
@@ -34,9 +35,9 @@ def applies(program: Program, mode: Mode) -> bool:
     is_alone = len(program.runs) == 1 and program.runs[0].sibling is None and program.session is None
     if mode == "json":
         return program.can_pause
-    if mode == "siblings":
-        return program.can_pause and is_alone
-    if mode == "process":
+    if mode == "last-siblings":
+        return program.can_pause and is_alone and len(program.runs[0].decisions) > 1
+    if mode in ("siblings", "process"):
         return program.can_pause and is_alone
     return True
 
@@ -159,11 +160,24 @@ class ScriptWriter:
             yield "LOG = []\n\n\ndef log(*what):\n    LOG.append(what)"
         yield from self._item()
         logs = '\n    log("asked", name, seen)' if self._is_logged else ""
-        yield _ANSWER.replace("%(log)s", logs).rstrip("\n")
+        fails = self._fails_once()
+        yield _ANSWER.replace("%(log)s", fails + logs).rstrip("\n")
         scripts = not self._is_logged and self._features.scripted_model
         yield (_SCRIPTED if scripts else _MODEL).rstrip("\n")
 
+    def _fails_once(self) -> str:
+        """The lines by which an agent's model fails once before each answer."""
+        names = {f"g{number}" for number, agent in enumerate(self._program.agents) if agent.retries}
+        if not names:
+            return ""
+        return (
+            f"\n    if name in {sorted(names)} and (name, seen) not in FAILED:"
+            '\n        FAILED.add((name, seen))\n        raise ConnectionError("reset")'
+        )
+
     def _item(self) -> Iterator[str]:
+        if self._fails_once():
+            yield AGAIN
         yield """
 def item(id, called, text="working"):
     if called:
@@ -196,7 +210,7 @@ class ListSession(SessionABC):
         self.session_id, self.items, self.adds = "s", [], 0
 
     async def get_items(self, limit=None):
-        return list(self.items)
+        return list(self.items[-limit:] if limit else self.items)
 
     async def add_items(self, items):"""
         if fails:
@@ -279,6 +293,8 @@ class ListSession(SessionABC):
             options.append(f"output_type={ {'list': 'list[int]', 'model': 'Row'}[agent.output_type] }")
         if agent.stops_on_first_tool:
             options.append('tool_use_behavior="stop_on_first_tool"')
+        if agent.retries:
+            options.append("model_settings=ModelSettings(retry=AGAIN)")
         if self._mode == "around":
             options.append("hooks=AgentHooks()")
         tools = [f"t{each}" for each in program.tools_of(number)]
@@ -384,11 +400,14 @@ def decide(state, letters):
         other = _SESSIONS["memory" if kind == "list" else "list"]
         return f"{other} if changed else {_SESSIONS[kind]}"
 
-    def _options(self, run: Run) -> list[str]:
+    def _options(self, run: Run, session: str = "session") -> list[str]:
         """What the runner is given beside the input."""
         program = self._program
-        options = ["session=session"] if self._session_kind() is not None else []
-        options += ["run_config=RunConfig(nest_handoff_history=True)"] if program.nests_history else []
+        options = [f"session={session}"] if self._session_kind() is not None else []
+        config = ["nest_handoff_history=True"] if program.nests_history else []
+        if self._session_kind() is not None and program.session_limit:
+            config.append(f"session_settings=SessionSettings(limit={program.session_limit})")
+        options += [f"run_config=RunConfig({', '.join(config)})"] if config else []
         options += ['context={"n": 1}'] if program.has_context else []
         options += ["hooks=RunHooks()"] if self._mode == "around" else []
         options += [f"max_turns={run.max_turns}"] if run.max_turns != 10 else []
@@ -401,7 +420,7 @@ def decide(state, letters):
         if made is not None:
             yield f"session = {made}"
         if self._mode == "process":
-            yield 'resumes = "resume" in sys.argv'
+            yield "resumed = int(sys.argv[2]) if len(sys.argv) > 2 else 0"
         later: list[tuple[str, Run, str]] = []
         for number, run in enumerate(self._program.runs, start=1):
             yield from self._one(number, run, later)
@@ -412,7 +431,7 @@ def decide(state, letters):
             yield f"    decide({name}, {run.sibling!r})"
             yield f"    await go({name}, {options})"
 
-    def _one(  # noqa: PLR0912  (each line of the script once, in its order)
+    def _one(  # noqa: PLR0912, PLR0915  (each line of the script once, in its order)
         self, number: int, run: Run, later: list[tuple[str, Run, str]]
     ) -> Iterator[str]:
         mode = self._mode
@@ -427,29 +446,43 @@ def decide(state, letters):
         start = f'result = await go("q{number}", {options}{cancelled})'
         if run.sibling is not None:
             yield f"other{number} = None"
-            later.append((f"other{number}", run, options))
+            branch = ", ".join([stream, *self._options(run, f"branch{number}")])
+            later.append((f"other{number}", run, branch))
         if mode == "process":
-            yield f"result = None\n    if not resumes:\n        {start}"
-            yield "if changed and not resumes and result is not None and result.interruptions:"
-            yield '    log("state", result.to_state().to_json())\n        return'
+            yield f"result = None\n    if not resumed:\n        {start}"
         else:
             yield start
         if not run.decisions:
             return
         if mode == "siblings":
-            yield "first = result.to_state() if result is not None and result.interruptions else None"
+            yield "held = result.to_state() if result is not None and result.interruptions else None"
+            yield from self._noted("held")
+        if mode == "last-siblings":
+            yield "held, last = None, None"
         waits = "result is not None and result.interruptions"
-        yield f"for letters in {list(run.decisions)!r}:"
-        yield f"    if not ({'resumes or ' if mode == 'process' else ''}{waits}):\n            break"
+        if mode == "process":
+            yield f"for pause, letters in enumerate({list(run.decisions)!r}, start=1):"
+            yield "    if pause < resumed:\n            continue"
+            yield f"    if pause != resumed and not ({waits}):\n            break"
+            yield "    if changed and pause != resumed:"
+            yield '        log("state", result.to_state().to_json())\n            return'
+        else:
+            yield f"for letters in {list(run.decisions)!r}:"
+            yield f"    if not ({waits}):\n            break"
+        if mode == "last-siblings":
+            yield "    held, last = result.to_state(), letters"
+            yield from ("    " + line for line in self._noted("held"))
         if run.sibling is not None:
             yield f"    other{number} = result.to_state()"
+            if self._session_kind() is not None:
+                yield f"    branch{number} = {BRANCHES[self._session_kind() or 'list']}"
+                yield f"    await branch{number}.add_items(await session.get_items())"
         again = "await RunState.from_json(g0, json.loads(json.dumps(state.to_json())))"
         if mode == "process":
             yield (
-                '    state = await RunState.from_json(g0, json.load(open("state.json"))) if resumes else '
-                "result.to_state()"
+                '    state = await RunState.from_json(g0, json.load(open("state.json"))) '
+                "if pause == resumed else result.to_state()"
             )
-            yield "    resumes = False"
         else:
             yield "    state = result.to_state()"
         if run.through_json:
@@ -460,14 +493,17 @@ def decide(state, letters):
         yield f"    result = await go(state, {options})"
         if self._program.failing_add and self._session_kind() is not None:
             yield f"    if result is None:\n            result = await go(state, {options})"
-        if mode == "siblings":
+        if mode in ("siblings", "last-siblings"):
             yield from self._siblings(run, options)
 
-    def _siblings(self, run: Run, options: str) -> Iterator[str]:
+    def _noted(self, word: str) -> Iterator[str]:
         if self._is_logged:
-            yield 'log("mark")'
-        yield "state = first if changed else None"
-        yield f"for letters in {list(run.decisions)!r}:"
+            yield f'log("{word}")'
+
+    def _siblings(self, run: Run, options: str) -> Iterator[str]:
+        yield from self._noted("mark")
+        yield "state = held if changed else None"
+        yield f"for letters in {repr(list(run.decisions)) if self._mode == 'siblings' else '[last]'}:"
         yield "    if state is None:\n            break"
         yield f"    decide(state, letters)\n        result = await go(state, {options})"
         yield "    state = result.to_state() if result is not None and result.interruptions else None"
@@ -488,9 +524,26 @@ _SESSIONS: Final[dict[SessionKind, str]] = {
     "memory": 'SQLiteSession("s")',
     "file": 'SQLiteSession("s", "session.db")',
 }
+BRANCHES: Final[dict[SessionKind, str]] = {
+    **_SESSIONS,
+    "file": 'SQLiteSession("branch", "session.db")',
+}
+"""For what goes on beside a session."""
+AGAIN: Final = """
+AGAIN = ModelRetrySettings(max_retries=1, policy=lambda context: True, backoff={"initial_delay": 0.0})
+FAILED = set()
+"""
 _NAMES: Final = (
-    *("Agent", "AgentHooks", "GuardrailFunctionOutput", "ModelResponse", "RunConfig", "RunHooks", "RunState"),
-    *("Runner", "SQLiteSession", "ToolGuardrailFunctionOutput", "Usage", "function_tool", "input_guardrail"),
+    *(
+        "Agent",
+        "AgentHooks",
+        "GuardrailFunctionOutput",
+        "ModelResponse",
+        "ModelRetrySettings",
+        "ModelSettings",
+    ),
+    *("RunConfig", "RunHooks", "RunState", "Runner", "SQLiteSession", "SessionSettings"),
+    *("ToolGuardrailFunctionOutput", "Usage", "function_tool", "input_guardrail"),
     *("output_guardrail", "tool_input_guardrail", "tool_output_guardrail"),
 )
 _TYPES: Final = (

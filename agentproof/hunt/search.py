@@ -16,7 +16,7 @@ from ..models.manifest import ClaimResult
 from ..models.trace import Mode as RecordedMode
 from ..record.reproduction import Reproduction
 from ..record.trials import Trials
-from .modes import compared, differing, first_difference, read_log
+from .modes import compared, differing, first_difference, read_log, repeats
 from .programs import Agent, Area, Features, Program, Run, Tool, Turn, strategy
 from .scripts import MODES, Mode, Rendering, applies, render
 
@@ -87,6 +87,8 @@ class Hunter:
         self._features = features
         self._progress = progress
         self._began = time.monotonic()
+        self._last: list[Any] = []  # Any: JSON
+        """The log of the program that ran last as it is."""
         self.tally = Tally()
         self.found: dict[Signature, Finding] = {}
 
@@ -128,7 +130,7 @@ class Hunter:
         """Hold one program to both oracles, and note what fails twice."""
         self.tally.programs += 1
         seen = self.failures(program, with_rules=self.tally.programs % _RULES_EVERY == 0)
-        if seen and self.tally.programs % _RULES_EVERY:
+        if (seen or repeats(self._last)) and self.tally.programs % _RULES_EVERY:
             seen |= self._broken_rules(program)
         for signature, detail in seen.items():
             if signature in self.found:
@@ -159,6 +161,7 @@ class Hunter:
     def _differences(self, program: Program, modes: Sequence[Mode]) -> Iterator[tuple[Signature, str]]:
         plain = self._run(program, "plain", changed=False)
         base = read_log(plain.stdout) if plain is not None else None
+        self._last = base or []
         if plain is None:
             return
         if base is None:
@@ -186,24 +189,27 @@ class Hunter:
             return None if done is None else [["raised", "crashed", _last_line(done)]]
         if mode != "process":
             return log
-        state = next((entry[1] for entry in log if entry[0] == "state"), None)
-        if state is None:
+        if _state_of(log) is None:
             return None
-        beside = {"state.json": json.dumps(state).encode()}
-        done = self._run(program, mode, changed=True, beside=beside)
-        rest = read_log(done.stdout) if done is not None else None
-        if rest is None:
-            return None if done is None else [*log, ["raised", "crashed", _last_line(done)]]
-        return log + rest
+        pause = 0
+        while (state := _state_of(log[-1:])) is not None:
+            pause += 1
+            done = self._run(program, mode, changed=True, state=state, pause=pause)
+            rest = read_log(done.stdout) if done is not None else None
+            if rest is None:
+                return None if done is None else [*log, ["raised", "crashed", _last_line(done)]]
+            log += rest
+        return log
 
     def _run(
-        self, program: Program, mode: Mode, *, changed: bool, beside: dict[str, bytes] | None = None
+        self, program: Program, mode: Mode, *, changed: bool, state: Any = None, pause: int = 0
     ) -> Output | None:
-        """None where it took too long."""
+        """None where it took too long. `state` is what is resumed at a pause, in a process of its own."""
         text = render(program, Rendering(self._features, mode))
-        arguments = (*(["changed"] if changed else []), *(["resume"] if beside else []))
+        arguments = (*(["changed"] if changed else []), *([str(pause)] if pause else []))
+        beside = {"state.json": json.dumps(state).encode()} if pause else {}
         self.tally.runs += 1
-        source = Source(text.encode(), entry=ENTRY, arguments=arguments, beside=beside or {})
+        source = Source(text.encode(), entry=ENTRY, arguments=arguments, beside=beside)
         done = self._trials.run(source, seconds=_SECONDS)
         if done.outcome == "timed_out":
             self.tally.too_long += 1
@@ -248,6 +254,10 @@ class Hunter:
                     break
             self._progress(f"shrinking {finding.signature.name} ({finding.shrink_runs} runs)")
         finding.shrink_seconds = time.monotonic() - began
+
+
+def _state_of(log: Sequence[Any]) -> Any:  # Any: JSON
+    return next((entry[1] for entry in log if entry[0] == "state"), None)
 
 
 def reproduction_of(text: bytes) -> Reproduction:
