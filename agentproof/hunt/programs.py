@@ -17,7 +17,9 @@ Area = Literal["approvals", "agents", "guardrails", "sessions", "limits"]
 AREAS: Final[tuple[Area, ...]] = ("approvals", "agents", "guardrails", "sessions", "limits")
 
 Needs = Literal["never", "always", "callback"]
-Body = Literal["text", "raises", "raises_out", "slow", "none", "empty", "dict", "list", "model", "int"]
+Body = Literal[
+    "text", "raises", "raises_out", "slow", "none", "empty", "dict", "list", "model", "models", "int"
+]
 ToolGuardrail = Literal["allow", "reject", "raise"]
 Tripwire = Literal["pass", "trips", "trips_before"]
 LastWord = Literal["text", "refusal", "malformed", "empty", "model_error"]
@@ -96,6 +98,7 @@ class Program:
     """The number of the write that a session of the script's own refuses once."""
     session_limit: int = 0
     """How many of a session's items a run is given; 0: all."""
+    is_traced: bool = False
 
     def children(self, number: int) -> Iterator[int]:
         """The agents that agent `number` can call."""
@@ -162,6 +165,18 @@ class Program:
             for number in range(len(self.agents))
             for called, _ in self.calls_of(number)
         )
+
+    @classmethod
+    def from_shape(cls, shape: Mapping[str, Any]) -> "Program":  # Any: JSON
+        """From what `to_shape` gave, or JSON of it."""
+
+        def agent(each: Mapping[str, Any]) -> Agent:
+            turns = tuple(Turn(**{**turn, "calls": tuple(turn["calls"])}) for turn in each["turns"])
+            return Agent(**{**each, "turns": turns, "tools": tuple(each["tools"])})
+
+        runs = tuple(Run(**{**run, "decisions": tuple(run["decisions"])}) for run in shape["runs"])
+        tools = tuple(Tool(**tool) for tool in shape["tools"])
+        return cls(**{**shape, "tools": tools, "agents": tuple(map(agent, shape["agents"])), "runs": runs})
 
     def to_shape(self) -> dict[str, Any]:  # Any: JSON
         """As JSON."""
@@ -247,6 +262,7 @@ def strategy(only: Area | None, features: "Features") -> "SearchStrategy[Program
         has_context=rarely(5, True, False),
         failing_add=within("sessions", pick(*[0] * 6, 1, 2, 3), 0),
         session_limit=within("sessions", pick(0, 0, 0, 1, 2, 3), 0) if features.limits else st.just(0),
+        is_traced=rarely(4, True, False),
     )
     sound = programs.map(_sound)
     if not approvals or only not in (None, "approvals", "agents"):

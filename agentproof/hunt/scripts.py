@@ -151,7 +151,7 @@ class ScriptWriter:
         if "SessionABC" in body:
             yield "from agents.memory.session import SessionABC"
         yield ""
-        yield f"set_tracing_disabled({self._mode != 'around'})"
+        yield f"set_tracing_disabled({self._mode != 'around' and not self._program.is_traced})"
 
     # ---- the model
 
@@ -234,7 +234,7 @@ class ListSession(SessionABC):
     def _tools(self) -> Iterator[str]:
         program = self._program
         used = [program.tools[number] for number in program.used_tools]
-        if any(tool.body == "model" for tool in used) or any(
+        if any(tool.body in ("model", "models") for tool in used) or any(
             agent.output_type == "model" for agent in program.agents
         ):
             yield "\nclass Row(BaseModel):\n    key: int\n"
@@ -517,6 +517,7 @@ _BODIES: Final = {
     "dict": 'return {"x": x}',
     "list": "return []",
     "model": "return Row(key=1)",
+    "models": "return [Row(key=1)]",
     "int": "return 5",
 }
 _SESSIONS: Final[dict[SessionKind, str]] = {

@@ -29,7 +29,9 @@ _BATCH: Final = 40
 _SECONDS: Final = 4.0
 """For one run; what takes longer is left out, since it would hardly be told from a slow machine."""
 _SHRINK_RUNS: Final = 250
+_SHRINK_SECONDS: Final = 90.0
 _RULES_EVERY: Final = 3
+_MORE: Final = 7
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +63,8 @@ class Finding:
     detail: str
     first_seconds: float
     times: int = 1
+    more: list[Program] = field(default_factory=list)
+    """Other programs that failed in the same way, the first few: a known failure may hide another one."""
     shrink_runs: int = 0
     shrink_seconds: float = 0.0
 
@@ -135,6 +139,7 @@ class Hunter:
         for signature, detail in seen.items():
             if signature in self.found:
                 self.found[signature].times += 1
+                self.found[signature].more += [program] if len(self.found[signature].more) < _MORE else []
             elif signature not in self.again(program, signature):
                 self.tally.unsteady[str(signature)] += 1
             else:
@@ -241,10 +246,10 @@ class Hunter:
         """Make the program of a finding smaller as long as it fails in the same way."""
         began = time.monotonic()
         is_smaller = True
-        while is_smaller and finding.shrink_runs < _SHRINK_RUNS:
+        while is_smaller:
             is_smaller = False
             for candidate in simpler(finding.program):
-                if finding.shrink_runs >= _SHRINK_RUNS:
+                if finding.shrink_runs >= _SHRINK_RUNS or time.monotonic() - began > _SHRINK_SECONDS:
                     break
                 finding.shrink_runs += 1
                 seen = self.again(candidate, finding.signature)

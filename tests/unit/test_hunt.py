@@ -80,6 +80,12 @@ def test_an_area_leaves_the_others_plain() -> None:
     assert command._AREAS == AREAS
 
 
+@settings(max_examples=20, deadline=None)
+@given(strategy(None, ALL))
+def test_a_program_is_what_its_json_says(program: Program) -> None:
+    assert Program.from_shape(json.loads(json.dumps(program.to_shape()))) == program
+
+
 def test_hypothesis_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(CannotDoError, match="Hypothesis, which is not installed") as raised:
