@@ -5,8 +5,8 @@
     python -m tests.benchmarks.rediscovery --tell DIR                    a table of found and not found
 
 In reach is what the generator has the ingredients for and an oracle could tell; it was written down before
-any hunt was run. A bug counts as found on a release whose own script shows it there, where a program of the hunt
-fails on it in the way that the bug would (`Reach.signature`, `Reach.needs`), fails in the same way on the last
+any hunt was run. A bug counts as found on a release whose own script shows it there, where a program of the
+hunt fails on it in the way that the bug would (`Reach.signature`, `Reach.needs`), fails so on the last
 release with the bug, and does not on the one that repaired it.
 """
 
