@@ -16,13 +16,14 @@ def test_a_hunt_finds_what_is_wrong_in_an_old_release(tmp_path: Path) -> None:
         "--sdk",
         "0.19.2",
         "--minutes",
-        "2",
+        "0.5",
         "--seed",
         "1",
         "--only",
         "approvals",
         "--json",
         cwd=tmp_path,
+        timeout=2400,
     )
     hunted = json.loads(done.stdout)
     confirmed = [each for each in hunted["findings"] if each["problem"] is None and each["known"] is None]
