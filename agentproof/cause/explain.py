@@ -32,6 +32,7 @@ from ..models.explanation import (
     Statement,
 )
 from ..models.manifest import ClaimResult, Manifest
+from ..models.manifest import Target as RecordedTarget
 from ..models.trace import Mode
 from ..record.conditions import Conditions
 from ..record.progress import Progress
@@ -42,7 +43,7 @@ from ..record.target import Target, built
 from ..sdk import KNOWN
 from . import neighbours, objects
 from .changes import changed_functions, difference
-from .located import Line, Located, LocatedRun, prepared
+from .located import Line, Located, LocatedRun, Prepared, prepared
 from .ranking import Ran, by_rarity, functions_that_ran, fused, rarest_difference, signals
 from .source import MAX_SOURCE_BYTES, Source, read_source
 
@@ -142,7 +143,7 @@ def replays(
             run=run,
             selected=selected,
             again=again,
-            source=read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package),
+            source=_source_of(environment, recorded.target),
             healthy=neighbours.scenarios(environment),
             notes=notes,
             other=there,
@@ -347,7 +348,7 @@ def _run_other(
         _, bundle, theirs, _ = sound(other)
         _, lock = lock_of(bundle, theirs, conditions=conditions, progress=progress)
         check_distinct(lock, lock.target.version)
-        found = _run_there(reproduction, lock, conditions, progress)
+        found = _run_there(reproduction, lock, theirs.target, conditions, progress)
         refuse_other_evidence(bundle, found.run.bundle)
         return found
     minor = ".".join(recorded.environment.python.version.split(".")[:2])
@@ -355,16 +356,27 @@ def _run_other(
     with built(other, conditions, progress) as target:
         lock = locked(reproduction, target, conditions, progress)
         check_distinct(lock, other.label)
-        return _run_there(reproduction, lock, conditions, progress)
+        return _run_there(reproduction, lock, lock.target, conditions, progress)
 
 
-def _run_there(reproduction: Reproduction, lock: Lock, conditions: Conditions, progress: Progress) -> Other:
+def _run_there(
+    reproduction: Reproduction,
+    lock: Lock,
+    target: RecordedTarget,
+    conditions: Conditions,
+    progress: Progress,
+) -> Other:
     with prepared(lock, conditions, progress) as environment:
         progress.working("running it there with the probe")
         run = environment.run(reproduction, {})
-        source = read_source(environment.wheel, lock.target, KNOWN[lock.target.name].package)
+        source = _source_of(environment, target)
     progress.done("ran", f"on {lock.target.version} with the probe")
     return Other(run, source)
+
+
+def _source_of(environment: Prepared, target: RecordedTarget) -> Source:
+    """Where the wheel is from is said by the recording: a replay takes what is at hand, and may not know."""
+    return read_source(environment.wheel, target, KNOWN[target.name].package)
 
 
 def _place(each: Ran, source: Source, why: tuple[str, ...]) -> FunctionPlace:
