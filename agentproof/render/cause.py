@@ -1,5 +1,6 @@
 """What `explain` found, in a terminal of 80 columns and as Markdown. With one release, no word says cause."""
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,15 +54,39 @@ def render_explanation(told: Explanation) -> Iterator[str]:
         yield from _wrapped(f"note: {note}")
 
 
+def telling(shared: SharedObject) -> Statement | None:
+    """Of the statements by which an object came to be held twice, the one to read first: where the object is
+    given as an argument that the callee stores as it is, the caller's."""
+    if not shared.held:
+        return None
+    stored, *callers = shared.held
+    name = _STORED.search(stored.text)
+    given = callers[0] if callers else stored
+    return given if name is not None and f"{name[1]}=" in given.text else stored
+
+
+_STORED = re.compile(r"[^=]= (\w+)$")
+
+
+def head_line(told: Explanation) -> str | None:
+    """As Markdown, for the head of an issue: the line by which an object came to be held twice."""
+    for shared in told.shared[:1]:
+        line = telling(shared)
+        if line is not None:
+            names = " and ".join(map(code, shared.paths[:2]))
+            return f"{_linked(told, line)}: {code(line.text.strip())}; {names} are one {code(shared.type)}"
+    return None
+
+
 def _shared(told: Explanation, shared: SharedObject) -> Iterator[str]:
-    yield click.style("One object, held twice", bold=True) + f"  ({shared.claim})"
+    line = telling(shared)
+    where = f" at {short_file(line.file)}:{line.line}" if line is not None else ""
+    yield click.style(f"One object, held twice{where}", bold=True) + f"  ({shared.claim})"
     first, *others = shared.paths
     yield from _wrapped(
         f"{first} and {' and '.join(others[:2])} are one {shared.type}", indent="  ", hang="    "
     )
     yield from _wrapped(f"(the finding is at {shared.pointer})", indent="  ", hang="    ")
-    if shared.made is not None:
-        yield from _statement(told, "made", shared.made)
     for number, each in enumerate(shared.held):
         yield from _statement(told, "held twice" if not number else "called from", each)
     for each in shared.written:
@@ -70,6 +95,8 @@ def _shared(told: Explanation, shared: SharedObject) -> Iterator[str]:
         yield f"  {'written':<12}by the script, while no code of the SDK ran"
     elif not shared.written:
         yield f"  {'written':<12}by no line of the SDK that was seen"
+    if shared.made is not None:
+        yield from _statement(told, "made", shared.made)
 
 
 def _statement(told: Explanation, label: str, each: Statement) -> Iterator[str]:

@@ -23,7 +23,7 @@ from .. import __version__
 from ..claims.judge import BEYOND
 from ..models.explanation import Explanation
 from ..models.text import clip, one_line, pretty, visible
-from .cause import lead, links, place_of, short_file
+from .cause import lead, links, place_of, short_file, telling
 from .groups import Group
 from .overview import Section, name_apart, overview, told_whole
 from .page import MAX_TEXT, Budget, Page, change_sides, code_pieces, filter_rules
@@ -54,6 +54,7 @@ def render_page(groups: Sequence[Group], *, causes: Mapping[str, Explanation] = 
         beyond=BEYOND,
         change_sides=change_sides,
         cause_lead=lead,
+        telling=telling,
         cause_links=links,
         place_of=place_of,
         short_file=short_file,

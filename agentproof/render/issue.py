@@ -46,9 +46,14 @@ EVERYTHING = frozenset(Part)
 
 
 def describe_bug(
-    story: Story, lead: str | None = None, *, parts: Collection[Part] = EVERYTHING
+    story: Story,
+    lead: str | None = None,
+    *,
+    where: str | None = None,
+    parts: Collection[Part] = EVERYTHING,
 ) -> Iterator[str]:
-    """Lines of Markdown; `lead` is the first sentence, where it is not the story's own."""
+    """Lines of Markdown; `lead` is the first sentence, where it is not the story's own, and `where` the line
+    of the SDK that was found, as Markdown."""
     target = story.manifest.target
     yield "### Describe the bug"
     yield ""
@@ -59,7 +64,10 @@ def describe_bug(
     if title is not None or first is None:
         yield sentence(title or story.title)
         yield ""
-    if first is not None and (way := list(way_lines(story))):
+    way = list(way_lines(story)) if first is not None else []
+    if where is not None:
+        way.append(f"- **In the SDK**: {where}")
+    if way:
         yield from way
         yield ""
     yield f"Recorded on {code(target.name)} {code(name_of_build(target))} with agentproof: {_verdict(story)}."

@@ -20,7 +20,7 @@ from ..models.manifest import is_latest, name_of_build
 from ..models.printed import VARIES
 from ..models.text import as_text, visible
 from ..sdk import KNOWN
-from .cause import render_cause
+from .cause import head_line, render_cause
 from .embedded import MAX_COMMENT, as_sent
 from .exchanges import tell_exchanges
 from .getting import Getting
@@ -84,7 +84,7 @@ def render_issue(
     def body(left_out: Collection[Part]) -> str:
         kept = EVERYTHING - {*left_out}
         lines = [
-            *describe_bug(story, lead, parts=kept),
+            *describe_bug(story, lead, where=head_line(cause) if cause is not None else None, parts=kept),
             *_debug(story, others),
             *_traceback(story, kept),
             *_steps(story, kept),

@@ -35,7 +35,7 @@ from agentproof.models.manifest import ClaimResult, Finding, Origin, Target
 from agentproof.record.conditions import Conditions
 from agentproof.record.progress import Silent
 from agentproof.record.target import Target as Target_
-from agentproof.render.cause import WIDTH, render_cause, render_explanation
+from agentproof.render.cause import WIDTH, head_line, render_cause, render_explanation
 from agentproof.trust.signing import generate_key
 
 GIT = shutil.which("git") or "git"
@@ -205,6 +205,36 @@ def test_one_release_is_a_place_to_look_and_never_a_cause() -> None:
     assert "where to look" in told
     assert "cause" not in told.replace("which is no cause", "")
     assert "known bugs" in told
+
+
+def statement(line: int, text: str) -> dict[str, object]:
+    return {"side": "bundle", "file": "agents/run.py", "line": line, "text": text, "function": "shared"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "told"),
+    [
+        ("self._x = x", "x=self.x,", 12),
+        ("state._items = list(items)", "items=self.items,", 7),
+        ("self._x = x", "return State(self.x)", 7),
+    ],
+)
+def test_the_line_that_gives_the_object_on_heads_terminal_issue_and_page(
+    stored: str, given: str, told: int
+) -> None:
+    shared = {
+        "claim": "state-integrity",
+        "pointer": "/context",
+        "paths": ["S1._x", "S2._x"],
+        "type": "Context",
+        "held": [statement(7, stored), statement(12, given)],
+        "written": [],
+        "outside": False,
+    }
+    found = explanation(shared=[shared])
+    assert f"One object, held twice at run.py:{told}" in next(iter(render_explanation(found)))
+    assert (head_line(found) or "").startswith(f"[`run.py:{told}`](https://github.com/a/b/blob/v1/")
+    assert head_line(explanation()) is None
 
 
 def test_a_terminal_of_80_columns_is_enough_but_for_links() -> None:
