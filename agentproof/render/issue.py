@@ -222,17 +222,19 @@ def _happened(story: Story, *, whole: bool) -> Iterator[str]:
     steps = [step for step in telling.steps if step.tone != "minor" or step.remarks or _tells(step, streams)]
     shown = steps
     if len(steps) > _MAX_STEPS:
-        shown = (_around(telling, steps) or steps)[:_MAX_STEPS]
+        shown = _around(telling, steps)[:_MAX_STEPS]
     depths = _depths(telling.parts)
     yield ""
     yield (
-        f"What happened {mode_words([telling.mode])}, step by step ({_legend(shown)}✗ marks what decides the "
-        "claims; numbers that are missing are steps that tell nothing more):"
+        f"What happened {mode_words([telling.mode])}, step by step ({_legend(shown or steps)}✗ marks what "
+        "decides the claims; numbers that are missing are steps that tell nothing more):"
     )
     yield ""
-    yield fence("\n".join(_step_lines(shown, depths)), "text")
+    if shown or not whole:
+        yield fence("\n".join(_step_lines(shown or steps[:_MAX_STEPS], depths)), "text")
     if whole and len(shown) < len(steps):
-        yield ""
+        if shown:
+            yield ""
         yield f"<details><summary>All {len(steps)} steps</summary>"
         yield ""
         yield fence("\n".join(_step_lines(steps, depths)), "text", limit=_MAX_WHOLE)

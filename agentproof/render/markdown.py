@@ -144,10 +144,12 @@ def _debug(story: Story, others: tuple[Story, ...]) -> Iterator[str]:
     newest = tuple(each for each in (story, *others) if is_latest(each.manifest.target))
     yield f"- Does it reproduce with the latest release: {_elsewhere(story, newest)}"
     commits = tuple(each for each in (story, *others) if each.manifest.target.origin.kind == "checkout")
-    yield f"- Base (a commit): {_elsewhere(story, commits)}"
+    # What was not recorded is told once, under "Not shown"; the form asks for the latest release here.
+    if commits:
+        yield f"- Base (a commit): {_elsewhere(story, commits)}"
     controls = tuple(other for other in others if is_control(story, other))
-    if story.violated:
-        yield f"- Known-good control: {_elsewhere(story, controls) if controls else 'none was recorded'}"
+    if controls:
+        yield f"- Known-good control: {_elsewhere(story, controls)}"
     elsewhere = tuple(other for other in others if other not in (*newest, *commits, *controls))
     if elsewhere:
         yield f"- On other builds: {_elsewhere(story, elsewhere)}"

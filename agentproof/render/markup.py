@@ -68,7 +68,13 @@ def sentence(text: str, *, limit: int = 300) -> str:
     spans = sum(not plain for plain, _ in groups)
     if spans > _MAX_SPANS:
         return prose(text, limit=limit)
-    return " ".join(" ".join(part) if plain else code(" ".join(part), limit=limit) for plain, part in groups)
+    return " ".join(" ".join(part) if plain else _spanned(" ".join(part), limit) for plain, part in groups)
+
+
+def _spanned(text: str, limit: int) -> str:
+    """A code span; the sentence's own comma, colon or semicolon stands behind it."""
+    end = text[-1] if text[-1] in ",:;" and text[:-1].strip(",:; ") else ""
+    return f"{code(text.removesuffix(end), limit=limit)}{end}"
 
 
 def listing(texts: Iterable[str]) -> str:

@@ -308,7 +308,7 @@ def _conduct(story: Story) -> str:
 
 _EFFECTS: Final[tuple[tuple[tuple[type[Event], ...], str], ...]] = (
     ((TestEnded,), "a test that fails"),
-    ((ToolStarted, ToolEnded), "what a tool does"),
+    ((ToolStarted, ToolEnded), "a tool's side effect"),
     ((SessionUsed,), "what the session stores"),
     (
         (StateMade, StateDecided, StateObserved, StateRestored, StateSerialised),

@@ -10,13 +10,12 @@ LINE_LENGTH: Final = 100
 _SECONDS: Final = 60
 _CHECK: Final = (
     *("check", "--quiet", "--fix", "--unsafe-fixes", "--exit-zero", "--select", "F401,F811,F841,I"),
-    *(
-        "--config",
-        "lint.isort.combine-as-imports=true",
-        "--config",
-        'lint.isort.known-first-party=["agents"]',
-    ),
+    *("--config", "lint.isort.combine-as-imports=true"),
+    *("--config", "lint.isort.split-on-trailing-comma=false"),
+    *("--config", 'lint.isort.known-first-party=["agents"]'),
 )
+_FORMAT: Final = ("format", "--quiet", "--config", "format.skip-magic-trailing-comma=true")
+"""What fits on a line is put there: what a comma held apart in the script is mostly gone."""
 
 
 def formatted(source: str) -> str:
@@ -25,7 +24,7 @@ def formatted(source: str) -> str:
     Raises:
         CannotDoError: ruff is not there, or does not take the source.
     """
-    for arguments in (_CHECK, ("format", "--quiet")):
+    for arguments in (_CHECK, _FORMAT):
         source = _ruff(source, *arguments)
     return source
 

@@ -229,10 +229,12 @@ class _Maker:
         if self.reproduction.exchanges is None:
             ways = [*exchanged(program, own=own, usage=usage), Edits()]
         quiet = Edits() if any(each.printed for each in chosen.values()) else _quiet(program, together)
+        texts = dict.fromkeys(
+            formatted(written(program, edits, name=name, docstring=docstring, is_final=True))
+            for edits in (together.joined(each).joined(way) for way in ways for each in (quiet, Edits()))
+        )
         told, speaks = "", False
-        for way, silence in ((way, silence) for way in ways for silence in (quiet, Edits())):
-            edits = together.joined(silence).joined(way)
-            text = formatted(written(program, edits, name=name, docstring=docstring, is_final=True))
+        for text in sorted(texts, key=lambda each: each.count("\n")):
             if _OURS.search(text):
                 speaks = True
                 continue

@@ -105,6 +105,13 @@ def test_all_steps_of_a_long_story_are_folded_and_stay_text() -> None:
     assert len(whole) < 13_000
 
 
+def test_of_a_long_story_in_which_nothing_decides_each_step_is_told_once() -> None:
+    noted = [{"kind": "probe.observed", "label": f"noted {n}", "value": n} for n in range(60)]
+    text = said_of(with_events(noted))
+    assert text.count("the script reproduction.py begins") == 1
+    assert text.count("noted 7") == 1
+
+
 def test_of_a_long_story_what_led_to_the_first_violation_is_shown_where_there_is_room() -> None:
     """The draft's first violation is at a decision; what is noted after it makes the story long."""
     noted = [{"kind": "probe.observed", "label": f"{n}", "value": n} for n in range(60)]

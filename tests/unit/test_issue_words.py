@@ -52,7 +52,7 @@ def test_the_first_sentence_can_be_shown_wrong_and_needs_no_label() -> None:
     )
     assert "- **Trigger**: the 2nd run of clerk resumes the 2nd RunState (step" in text
     assert "`result.to_state()` twice, `state.approve()`, `Runner.run(state)`, with a tool that needs" in text
-    assert "- **Observable effect**: what a tool does: " in text
+    assert "- **Observable effect**: a tool's side effect: " in text
 
 
 def test_a_violation_of_what_the_reporter_expects_is_the_first_sentence() -> None:

@@ -253,7 +253,7 @@ def test_a_sentence_of_many_of_one_letter_is_soon_written(letter: str) -> None:
 
 
 def test_a_sentence_keeps_its_plain_words_and_no_more() -> None:
-    assert sentence('the run raised agents.X: no "a" @b') == 'the run raised `agents.X:` no "a" `@b`'
+    assert sentence('the run raised agents.X: no "a" @b') == 'the run raised `agents.X`: no "a" `@b`'
     assert sentence("see www.example.com and #1") == "see `www.example.com` and `#1`"
     assert sentence("a_ b_ c d_ e f_ g h_ i j_ k l_ m n_ o") == "`a_ b_ c d_ e f_ g h_ i j_ k l_ m n_ o`"
 

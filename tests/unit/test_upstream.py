@@ -219,6 +219,13 @@ def test_what_nobody_reads_is_left_out_of_the_final_text() -> None:
     assert "def f" in text
 
 
+def test_what_fits_on_a_line_is_written_on_one() -> None:
+    source = (
+        "from agents import (\n    Agent,\n    Runner,\n)\n\nRunner.run(\n    Agent(\n        [],\n    )\n)\n"
+    )
+    assert formatted(source) == "from agents import Agent, Runner\n\nRunner.run(Agent([]))\n"
+
+
 def test_names_of_ours_are_none_of_the_scripts() -> None:
     program = take_apart(b"tool_runs = 1\nprint(tool_runs)\n", path="repro.py")
     assert fresh("tool_runs", program) == "tool_runs_2"
