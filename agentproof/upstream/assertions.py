@@ -40,6 +40,24 @@ _DECIDES: Final = (".approve", ".reject")
 _MAKES: Final = (".to_state", ".from_json", ".from_string")
 
 
+SAID_BY_THE_CLAIM: Final = frozenset(
+    {
+        script_completed.NAME,
+        probe_check.NAME,
+        error_has_origin.NAME,
+        raised.NAME,
+        approval_respected.NAME,
+        disabled_never_runs.NAME,
+        tool_ran.NAME,
+        last_output.NAME,
+        printed.NAME,
+        state_integrity.NAME,
+        guardrails_reported.NAME,
+    }
+)
+"""The kinds of claims of which assertions follow; of others a test asserts what the script prints."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """An assertion, as edits of the program, and how a test with it fails where the bug is."""
@@ -282,7 +300,7 @@ def _in_site(site: _Site) -> Iterator[Edits]:
             wanted = {key: value for key, value in site.repaired.items() if here.get(key, here) != value}
             yield Edits(instead={site.statement: _asserted(parts, wanted, "==")})
     for value in _readings(site):
-        yield Edits(instead={site.statement: [f"assert {_bare(site.expression)} == {literal(value)}"]})
+        yield Edits(instead={site.statement: [_compared(site.expression, "==", value)]})
 
 
 def _in_print(site: _Site, text: str, operator: str) -> Iterator[Edits]:
@@ -295,16 +313,12 @@ def _in_print(site: _Site, text: str, operator: str) -> Iterator[Edits]:
     if site.is_json:
         wanted = _json(text)
         if wanted is not None:
-            yield Edits(
-                instead={site.statement: [f"assert {_bare(site.expression)} {operator} {literal(wanted)}"]}
-            )
+            yield Edits(instead={site.statement: [_compared(site.expression, operator, wanted)]})
         return
     if site.lead and text.startswith(site.lead):
         told = text[len(site.lead) :]
         for value in _values(told):
-            yield Edits(
-                instead={site.statement: [f"assert {_bare(site.expression)} {operator} {literal(value)}"]}
-            )
+            yield Edits(instead={site.statement: [_compared(site.expression, operator, value)]})
 
 
 def _asserted(
@@ -317,10 +331,21 @@ def _asserted(
     last = max((number for number, key in enumerate(parts) if key in wanted), default=-1)
     for number, (key, value) in enumerate(parts.items()):
         if key in wanted:
-            lines.append(f"assert {_bare(value)} {operator} {literal(wanted[key])}")
+            lines.append(_compared(value, operator, wanted[key]))
         elif number < last and any(isinstance(node, cst.Await) for node in nodes(value)):
             lines.append(code_of(value))
     return lines
+
+
+def _compared(
+    expression: cst.BaseExpression,
+    operator: str,
+    value: Any,  # Any: plain data
+) -> str:
+    """What is one of a kind is compared as linters want it."""
+    if value is None or isinstance(value, bool):
+        operator = {"==": "is", "!=": "is not"}.get(operator, operator)
+    return f"assert {_bare(expression)} {operator} {literal(value)}"
 
 
 def _bare(expression: cst.BaseExpression) -> str:
@@ -559,4 +584,4 @@ def _class_named(name: str, program: Program) -> tuple[list[str], str] | None:
     return [f"from agents import {last}"], last
 
 
-__all__ = ["ASSERTION", "Candidate", "Printed", "Proposer"]
+__all__ = ["ASSERTION", "SAID_BY_THE_CLAIM", "Candidate", "Printed", "Proposer"]

@@ -320,7 +320,10 @@ class _Maker:
         if self.recorded.reproduction.reference is not None:
             ends += f" See {self.recorded.reproduction.reference}."
         parts = [first, " ".join((*told[:2], ends))]
-        return "\n\n".join(textwrap.fill(" ".join(part.split()), 92) for part in parts) + "\n"
+        return (
+            "\n\n".join(textwrap.fill(" ".join(part.split()), 92, break_on_hyphens=False) for part in parts)
+            + "\n"
+        )
 
 
 def _fails(ended: Ended, errors: frozenset[str]) -> bool:

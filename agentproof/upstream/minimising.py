@@ -5,6 +5,8 @@
 2. With a release where it works, nothing of it may be shown there, and the script must come to the same end.
 3. The search runs in one environment, whose process has imported the SDK and forks (`record.trials`). What it
    found is recorded in the ordinary way, twice in each mode, and only that is believed.
+4. Of claims of which no assertion follows a test asserts what the script prints: where both releases print
+   something else, a smaller script still does.
 """
 
 import contextlib
@@ -23,7 +25,7 @@ from ..claims.rules import script_completed
 from ..environment import wheel_store
 from ..environment.locking import Lock
 from ..errors import AgentproofError, CannotDoError, UsageError
-from ..models.events import ScriptEnded
+from ..models.events import ScriptEnded, ScriptWrote
 from ..models.manifest import ClaimResult, Finding
 from ..models.trace import Mode
 from ..models.values import text_of
@@ -32,6 +34,7 @@ from ..record.observe import observe
 from ..record.progress import Progress
 from ..record.reproduction import Reproduction
 from ..record.trials import Trials, trials
+from .assertions import SAID_BY_THE_CLAIM
 from .formatting import formatted
 from .program import Program, applied
 from .reducing import EnoughError, Reducer
@@ -146,6 +149,8 @@ class _Search:
     held: frozenset[str] = frozenset()
     """The claims that hold on the good release; others may have nothing to be seen in there."""
     modes: tuple[Mode, ...] = ("as-written",)
+    tells: frozenset[Mode] = frozenset()
+    """By rule 4: the modes in which what is printed differs, where a test could assert nothing else."""
     ends: dict[tuple[str, Mode], tuple[str, ...]] = field(default_factory=dict)
     stopped: str | None = None
     began: float = field(default_factory=time.monotonic)
@@ -211,6 +216,11 @@ class _Search:
             # What both releases show is not what tells them apart, and need not be kept.
             self.wanted = frozenset(kind for kind in self.wanted if kind[0] in kept)
             self.held = _held(other) & kept
+            kinds = {claim.kind for claim in seen.document.judgement.claims if claim.id in kept}
+            if not kinds <= SAID_BY_THE_CLAIM:
+                self.tells = frozenset(
+                    mode for mode in self.modes if _printed(seen, mode) != _printed(other, mode)
+                )
         claims = ", ".join(sorted({kind[0] for kind in self.wanted}))
         self.progress.done("kept", f"{claims}: {len(self.wanted)} kinds of findings")
 
@@ -246,7 +256,10 @@ class _Search:
             other = self.there.record(tried, self.modes, seconds=self._limit)
         except AgentproofError:  # it cannot be recorded at all
             return False
-        return self._is_silent(other)
+        return self._is_silent(other) and self._tells_apart(seen, other)
+
+    def _tells_apart(self, seen: Bundle, other: Bundle) -> bool:
+        return not self.tells or any(_printed(seen, mode) != _printed(other, mode) for mode in self.tells)
 
     def _is_same(self, side: str, seen: Bundle, wanted: Witness) -> bool:
         shown = frozenset(kind for kind in witness(seen) if kind not in self.apart)
@@ -257,6 +270,12 @@ class _Search:
     def _is_silent(self, other: Bundle) -> bool:
         ends = all(_end(other, mode) == self.ends["there", mode] for mode in self.modes)
         return ends and witness(other) <= self.apart and self.held <= _held(other)
+
+
+def _printed(bundle: Bundle, mode: Mode) -> str:
+    trace = bundle.traces.get(mode)
+    wrote = (event for event in trace.events if isinstance(event, ScriptWrote)) if trace is not None else ()
+    return "".join(text_of(event.text) for event in wrote if event.stream == "stdout")
 
 
 def _held(bundle: Bundle) -> frozenset[str]:

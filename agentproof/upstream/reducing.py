@@ -256,9 +256,17 @@ def _wrappers(module: cst.Module) -> list[Step]:
 
 
 def _parts(module: cst.Module) -> list[Step]:
-    """Arguments, parameters, entries, decorators and single imports, each by itself; and loops once."""
+    """Arguments, parameters, entries, decorators and single imports, each by itself; and loops once.
+
+    A dictionary that names its type is an item of the API, and stays as a provider sends it.
+    """
     kinds = (cst.Arg, cst.Element, cst.DictElement, cst.ImportAlias, cst.Decorator, cst.Param)
-    found = [Step(removed=frozenset({each})) for each in nodes(module) if isinstance(each, kinds)]
+    whole = {entry for each in nodes(module) if _is_item(each) for entry in children(each)}
+    found = [
+        Step(removed=frozenset({each}))
+        for each in nodes(module)
+        if isinstance(each, kinds) and each not in whole
+    ]
     for each in nodes(module):
         if isinstance(each, cst.BooleanOperation | cst.IfExp):
             inner = (
@@ -268,3 +276,12 @@ def _parts(module: cst.Module) -> list[Step]:
             )
             found += [Step(replaced=((each, part),)) for part in inner]
     return found
+
+
+def _is_item(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Dict) and any(
+        isinstance(each, cst.DictElement)
+        and isinstance(each.key, cst.SimpleString)
+        and each.key.evaluated_value == "type"
+        for each in node.elements
+    )

@@ -181,8 +181,8 @@ BOTH = [("run", "on_llm_start"), ("run", "on_llm_end")]
 
 def test_hooks_that_are_never_called_are_violated() -> None:
     assert told("llm-hooks-complete", _hooked([])) == [
-        "run R1: on_llm_start of the run's hooks was due once and called 0 times",
-        "run R1: on_llm_end of the run's hooks was due once and called 0 times",
+        "in run R1, on_llm_start of the run's hooks was called 0 times, where once was due",
+        "in run R1, on_llm_end of the run's hooks was called 0 times, where once was due",
     ]
 
 

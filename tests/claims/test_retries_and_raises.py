@@ -47,7 +47,7 @@ def test_a_call_that_is_tried_again_is_told_no_less_and_no_more(starts: int) -> 
 def test_a_call_with_another_input_is_not_the_same_call_again() -> None:
     script = _tried("on_llm_start", "on_llm_end", then_given=[message("go", "user"), message("and", "user")])
     assert told("llm-hooks-complete", script) == [
-        "run R1: on_llm_start of the run's hooks was due 2 times and called once"
+        "in run R1, on_llm_start of the run's hooks was called once, where 2 times was due"
     ]
 
 

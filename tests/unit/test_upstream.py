@@ -14,6 +14,7 @@ from agentproof.models.trace import Trace
 from agentproof.upstream.assertions import Candidate, Printed, Proposer
 from agentproof.upstream.formatting import formatted
 from agentproof.upstream.program import Edits, docstring_literal, fresh, take_apart, written
+from agentproof.upstream.reducing import Reducer
 from agentproof.upstream.scripted import exchanged, literal
 
 HOSTILE = [
@@ -217,6 +218,13 @@ def test_what_nobody_reads_is_left_out_of_the_final_text() -> None:
     text = formatted(written(program, Edits(), name="test_it", docstring="It.", is_final=True))
     assert not any(word in text for word in ("json", "seen", "def g"))
     assert "def f" in text
+
+
+def test_an_item_of_the_api_stays_whole_or_goes() -> None:
+    item = '{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}'
+    reducer = Reducer(f"x = [{item}, {item}]\ny = {{'a': 1}}\n", lambda text: "call_id" in text)
+    reducer.reduce()
+    assert reducer.text == f"x = [{item}]\n"
 
 
 def test_what_fits_on_a_line_is_written_on_one() -> None:

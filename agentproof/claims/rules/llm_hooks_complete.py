@@ -93,4 +93,4 @@ def _violations(judged: list[_Count], view: View) -> Iterator[Finding]:
 def explain(finding: Finding) -> str:
     """Which hook was called how often."""
     due, called = times(finding.before), times(finding.after)
-    return f"run {finding.run}: {finding.subject} was due {due} and called {called}"
+    return f"in run {finding.run}, {finding.subject} was called {called}, where {due} was due"
