@@ -308,7 +308,8 @@ def _conduct(story: Story) -> str:
 
 _EFFECTS: Final[tuple[tuple[tuple[type[Event], ...], str], ...]] = (
     ((TestEnded,), "a test that fails"),
-    ((ToolStarted, ToolEnded), "a tool's side effect"),
+    ((ToolStarted,), "a tool's side effect"),
+    ((ToolEnded,), "what a tool gives the model"),
     ((SessionUsed,), "what the session stores"),
     (
         (StateMade, StateDecided, StateObserved, StateRestored, StateSerialised),
