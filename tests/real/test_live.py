@@ -265,3 +265,19 @@ def test_a_recorded_script_is_written_with_a_scripted_model(bundle: Path, tmp_pa
     text = (tmp_path / "again.py").read_text()
     assert "ScriptedModel" in text
     assert agentproof("init", "again", "--from", bundle, place=tmp_path).returncode == 4
+
+
+@pytest.mark.slow
+def test_a_test_of_a_live_recording_holds_what_was_answered(
+    record: Record, provider: Provider, tmp_path: Path
+) -> None:
+    record(SCRIPT, "--should-output", "snow")
+    asked = len(provider.asked)
+    made = agentproof("test", "b.zip", "--output", "test_it.py", place=tmp_path)
+    assert made.returncode == 0, made.stdout + made.stderr
+    text = (tmp_path / "test_it.py").read_text()
+    assert "ScriptedModel" in text
+    assert 'assert "snow" in str(result.final_output)' in text
+    assert "What is the weather?" in text
+    assert not any(word in text for word in (KEY, HOST, "agentproof"))
+    assert len(provider.asked) == asked
