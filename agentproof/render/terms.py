@@ -245,7 +245,12 @@ def _called(event: Event, story: Story) -> str | None:
 
 def _options(options: object) -> Iterator[str]:
     if isinstance(options, dict):
-        yield from (f"{name}={value_text(value, 40)}" for name, value in sorted(options.items()))
+        # As Python has it: `always_reject=True`.
+        told = {
+            name: str(each) if isinstance(each, bool) else value_text(each, 40)
+            for name, each in options.items()
+        }
+        yield from (f"{name}={value}" for name, value in sorted(told.items()))
 
 
 def _plain(story: Story) -> str:
