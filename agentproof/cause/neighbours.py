@@ -51,7 +51,9 @@ def scenarios(environment: Prepared) -> Mapping[Mode, list[frozenset[Line]]]:
     if kept is None:
         run = environment.run(_reproduction(script), {"segments": True}, repeats=1)
         kept = {mode: _scenarios(located) for mode, located in run.modes.items()}
-        _write(place, key, kept)
+        # A run that was cut by its time limit has only some of them, and the next one may have all.
+        if kept and all(_OVER in dict(located.segments) for located in run.modes.values()):
+            _write(place, key, kept)
     return kept
 
 
