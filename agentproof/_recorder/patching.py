@@ -98,7 +98,10 @@ def hide_everywhere() -> None:
 
 
 def patch(owner: Any, name: str, make: Maker) -> bool:
-    """Put `make(original)` in the place of `owner.name`, if the class itself defines it."""
+    """Put `make(original)` in the place of `owner.name`, if the class itself defines it.
+
+    A maker that gives the original back leaves it as it is.
+    """
     original = vars(owner).get(name)
     if original is None:
         return False
@@ -106,6 +109,8 @@ def patch(owner: Any, name: str, make: Maker) -> bool:
     if not callable(plain) or plain in _originals or getattr(plain, "__isabstractmethod__", False):
         return False
     new = make(plain)
+    if new is plain:
+        return False
     functools.update_wrapper(new, plain)
     _originals[new] = plain
     if isinstance(original, staticmethod):

@@ -310,7 +310,7 @@ _MOMENT = re.compile(
     r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?|"
     r"\b\d{2}:\d{2}:\d{2}(?:[.,]\d+)?\b"
 )
-_NUMBER = re.compile(r"(?<![\w.])\d{10,19}(?:\.\d+)?(?![\w.])")
+_NUMBER = re.compile(r"(?<![^\W_])(?<!\.)\d{10,19}(?:\.\d+)?(?![\w.])")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 _CIPHERTEXT = re.compile(r"(?<![\w-])gAAAAA[A-Za-z0-9_-]{60,}={0,2}")
 """A Fernet token: version 128, then the moment at which it was made."""

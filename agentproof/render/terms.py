@@ -25,6 +25,7 @@ from ..models.events import (
     RunStarted,
     ScriptEnded,
     ScriptWrote,
+    SessionCalled,
     SessionUsed,
     SpanEnded,
     StateDecided,
@@ -93,7 +94,7 @@ def _kinds(telling: TraceStory | None) -> Mapping[str, Mapping[str, str]]:
             label = getattr(event, field, None)
             if isinstance(label, str) and _LABEL.fullmatch(label):
                 found.setdefault(label[0], {}).setdefault(label, _NOUNS[label[0]])
-        if isinstance(event, SessionUsed):
+        if isinstance(event, SessionUsed | SessionCalled):
             found["D"][event.session] = event.session_class.rpartition(":")[2].rpartition(".")[2]
     return found
 
@@ -236,7 +237,7 @@ def _called(event: Event, story: Story) -> str | None:
             call = f"RunState.from_{event.form}()"
         case ContextDecided():
             call = f"context.{event.decision}_tool()"
-        case SessionUsed(by_sdk=False, run=None):
+        case SessionUsed(by_sdk=False, run=None) | SessionCalled(by_sdk=False, run=None):
             call = f"session.{event.operation}()"
         case _:
             pass
@@ -290,7 +291,7 @@ def _features(steps: Sequence[Step]) -> str:
                 found["a tool of an MCP server"] = None
             case GuardrailRan():
                 found[f"{_with_article(step.event.guardrail_kind.replace('_', ' '))} guardrail"] = None
-            case SessionUsed():
+            case SessionUsed() | SessionCalled():
                 found[code(step.event.session_class.rpartition(":")[2])] = None
             case HandoffMade():
                 found["a handoff"] = None
@@ -315,7 +316,7 @@ _EFFECTS: Final[tuple[tuple[tuple[type[Event], ...], str], ...]] = (
     ((TestEnded,), "a test that fails"),
     ((ToolStarted,), "a tool's side effect"),
     ((ToolEnded,), "what a tool gives the model"),
-    ((SessionUsed,), "what the session stores"),
+    ((SessionUsed, SessionCalled), "what the session stores"),
     (
         (StateMade, StateDecided, StateObserved, StateRestored, StateSerialised),
         "the JSON of a RunState, which is what is kept and resumed",

@@ -253,3 +253,43 @@ def test_a_manager_of_servers_is_told_with_what_it_did_to_them(recorded: Recorde
     found = recorded("m65_mcp_manager")
     calls = [event["name"] for event in found.of("surface.called") if not event["by_sdk"]]
     assert "MCPServerManager.reconnect" in calls
+
+
+def test_what_a_branching_session_is_asked_beyond_the_four_is_told(recorded: Recorder) -> None:
+    found = recorded("m70_session_branches")
+    asked = [event["operation"] for event in found.of("session.called")]
+    # Each once, at its outermost: `create_branch_from_content` searches and makes a branch inside of itself.
+    assert asked == [
+        *["store_run_usage"] * 2,
+        *("create_branch_from_turn", "create_branch_from_content", "list_branches", "switch_to_branch"),
+        *("find_turns_by_content", "get_conversation_turns", "get_conversation_by_turns", "switch_to_branch"),
+        *("get_session_usage", "get_tool_usage", "get_turn_usage", "delete_branch", "switch_to_branch"),
+        *("delete_branch", "create_branch_from_turn", "close"),
+    ]
+    made = found.of("session.called")[3]
+    assert made["arguments"] == {"search_term": "Tromso", "branch_name": "south"}
+    assert made["result"] == "south"
+    refused = [event["operation"] for event in found.of("session.called") if "error" in event]
+    assert refused == ["switch_to_branch", "delete_branch", "create_branch_from_turn"]
+    assert not any(event["by_sdk"] for event in found.of("session.called"))
+    read = [event for event in found.of("session.used") if event.get("branch") == "main"]
+    assert [(event["operation"], event["by_sdk"]) for event in read] == [("get_items", False)]
+    (listed,) = [
+        event["result"] for event in found.of("session.called") if event["operation"] == "list_branches"
+    ]
+    assert {tuple(sorted(each)) for each in listed} == {
+        ("branch_id", "is_current", "message_count", "user_turns")
+    }
+
+
+def test_compaction_is_told_by_who_asked_and_with_what(recorded: Recorder) -> None:
+    found = recorded("m72_compaction")
+    asked = found.of("session.called")
+    assert [event["by_sdk"] for event in asked] == [True, True, True, False]
+    assert asked[-1]["arguments"] == {"args": {"force": True, "compaction_mode": "input"}}
+    replaced = [
+        event["operation"]
+        for event in found.of("session.used")
+        if event["session_class"].endswith(":SQLiteSession")
+    ]
+    assert "clear_session" in replaced

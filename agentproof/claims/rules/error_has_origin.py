@@ -27,6 +27,7 @@ from ...models.events import (
     McpCalled,
     ModelCalled,
     ModelFailed,
+    SessionCalled,
     SessionUsed,
     ToolStarted,
 )
@@ -127,7 +128,7 @@ def _failures(event: Event) -> Iterator[Failure]:
     match event:
         case BodyRaised() | ModelFailed():
             yield event.error
-        case GuardrailRan() | McpCalled() | SessionUsed():
+        case GuardrailRan() | McpCalled() | SessionCalled() | SessionUsed():
             if event.error is not None:
                 yield event.error
         case _:

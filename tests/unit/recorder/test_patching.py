@@ -1,6 +1,7 @@
 """Wrappers that leave no trace: rules of `agentproof._recorder.patching`."""
 
 import asyncio
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -113,3 +114,15 @@ def test_the_original_of_a_wrapper_is_known() -> None:
     assert patch(Thing, "work", _sync)
     assert not patch(Thing, "work", _sync)
     assert original_of(vars(Thing)["work"]) is original
+
+
+def test_what_a_maker_gives_back_stays_as_it_is() -> None:
+    class Thing:
+        def plain(self, number: int) -> int:
+            return number
+
+    before = vars(Thing)["plain"]
+    assert not patch(Thing, "plain", lambda original: original)
+    assert vars(Thing)["plain"] is before
+    # A function that names itself as what it wraps has no signature.
+    assert list(inspect.signature(Thing.plain).parameters) == ["self", "number"]

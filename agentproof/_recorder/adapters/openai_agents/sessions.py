@@ -1,7 +1,8 @@
 """Sessions: each operation, by whom, and what is in them (standard library only).
 
 1. The SDK's session classes are patched with every subclass, and so is the class of any session that
-   is passed to a run: a session may be any object with the four methods.
+   is passed to a run: a session may be any object with the four methods. What else the SDK's own classes
+   offer (branches, turns, usage, compaction, `close`, `ping`) is told too, of these classes alone.
 2. Only the outermost call is told: wrappers and base classes call one another.
 3. What may change a store besides these operations is told with them (`_beyond`).
 4. The contents are read in a forked child, through the session's own `get_items`; those of the SDK's own
@@ -28,6 +29,14 @@ _inside: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
 )
 
 _OPERATIONS = ("add_items", "get_items", "pop_item", "clear_session")
+_OTHERS = (
+    *("create_branch_from_content", "create_branch_from_turn", "delete_branch", "list_branches"),
+    *("switch_to_branch", "find_turns_by_content", "get_conversation_by_turns", "get_conversation_turns"),
+    *("get_session_usage", "get_tool_usage", "get_turn_usage", "store_run_usage"),
+    *("run_compaction", "close", "ping"),
+)
+_MOMENTS = frozenset({"created_at", "timestamp"})
+"""Fields of what these give that hold when it was: by chance two repeats fall into one second or not."""
 
 
 def _operation(name: str) -> Any:
@@ -72,7 +81,98 @@ def _request(
         limit = getattr(getattr(session, "session_settings", None), "limit", None)
     if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
         fields["limit"] = limit
+    fields["branch"] = optional_text(given.get("branch_id"))
     return fields
+
+
+_calling: "contextvars.ContextVar[Tuple[int, ...]]" = contextvars.ContextVar(
+    "agentproof_in_session_call", default=()
+)
+
+
+def _other(name: str) -> Any:
+    """What stands in the place of another method of the SDK's own sessions."""
+
+    def make(original: Any) -> Any:
+        if not facts.is_sdk(getattr(original, "__module__", None)):
+            return original
+
+        def is_told(session: Any) -> bool:
+            inner = (*_inside.get(), *_calling.get())
+            return not journal().is_silent and id(session) not in inner
+
+        if not inspect.iscoroutinefunction(original):
+
+            def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if not is_told(self):
+                    return original(self, *args, **kwargs)
+                request = _asked(name, original, self, args, kwargs, sys._getframe(1))
+                try:
+                    with During(_calling, (*_calling.get(), id(self))):
+                        result = original(self, *args, **kwargs)
+                except BaseException as raised:
+                    _called(request, None, raised)
+                    hide(raised)
+                    raise
+                _called(request, result, None)
+                return result
+
+            return call
+
+        async def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_told(self):
+                return await original(self, *args, **kwargs)
+            request = _asked(name, original, self, args, kwargs, sys._getframe(1))
+            try:
+                with During(_calling, (*_calling.get(), id(self))):
+                    result = await original(self, *args, **kwargs)
+            except BaseException as raised:
+                _called(request, None, raised)
+                hide(raised)
+                raise
+            _called(request, result, None)
+            return result
+
+        return wait
+
+    return make
+
+
+@guarded("sessions")
+def _asked(
+    name: str, original: Any, session: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], caller: Any
+) -> Dict[str, Any]:
+    given = dict(list(inspect.signature(original).bind(session, *args, **kwargs).arguments.items())[1:])
+    for argument, value in given.items():
+        is_told = facts.is_sdk(type(value).__module__)  # a result is told where its run ends
+        given[argument] = {"$opaque": type_name(value)} if is_told else facts.plain_item(value)
+    return {
+        "session": watch.name_of("D", session),
+        "session_class": type_name(session),
+        "session_id": optional_text((getattr(session, "__dict__", None) or {}).get("session_id")),
+        "operation": name,
+        "by_sdk": not facts.called_from_outside(caller),
+        "arguments": given,
+    }
+
+
+@guarded("sessions")
+def _called(request: Optional[Dict[str, Any]], result: Any, error: Optional[BaseException]) -> None:
+    if request is None:
+        return
+    if error is not None:
+        request["error"] = facts.error(error)
+    elif result is not None:
+        request["result"] = _without_moments(facts.plain_item(result))
+    journal().emit("session.called", request)
+
+
+def _without_moments(told: Any) -> Any:
+    if isinstance(told, list):
+        return [_without_moments(each) for each in told]
+    if isinstance(told, dict):
+        return {name: _without_moments(each) for name, each in told.items() if name not in _MOMENTS}
+    return told
 
 
 def _who(session: Any) -> Dict[str, Any]:
@@ -250,5 +350,7 @@ def install() -> List[str]:
         base = base or getattr(sys.modules.get(module), "SessionABC", None)
     if base is None:
         return ["this release has no sessions"]
-    patch_tree(base, {name: _operation(name) for name in _OPERATIONS})
+    makers = {name: _operation(name) for name in _OPERATIONS}
+    makers.update({name: _other(name) for name in _OTHERS})
+    patch_tree(base, makers)
     return []
