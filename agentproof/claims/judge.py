@@ -22,7 +22,8 @@ Rules:
    its end, or where what is expected is met as written: the reporter speaks of the script as it is.
 7. Where a provider's recorded answers were given, what a script asks on the release that it asked them on
    is what was recorded, else nothing is concluded. On another release it may ask with other settings; where
-   an answer to another question was given, or none could be, nothing holds. A claim that compares the modes
+   an answer to another question was given, or none could be, nothing holds; where none could be, what the
+   reporter expects is `not_observed`, since the script then ends by that. A claim that compares the modes
    is `not_observed` where an answer had to be put into the other form.
 8. An inconclusive verdict carries the reasons as stable codes (`REASONS`).
 
@@ -106,6 +107,8 @@ class Answers:
     """Why nothing holds."""
     made: frozenset[str] = frozenset()
     """The modes of claims that rest on an answer which was put into the other form."""
+    left: frozenset[str] = frozenset()
+    """The modes in which a request of another release got no answer: how they end says nothing of it."""
 
     @classmethod
     def of(cls, provider: Provider | None, target: Sha256) -> "Answers":
@@ -119,7 +122,9 @@ class Answers:
             is_other = bool(ways - {"exact", "same"})
             return cls(frozenset({"asked_differently"} if is_other else ()), made=made)
         reasons = {"shape": "answered_another_question", "refused": "left_the_recording"}
-        return cls(unanswered=frozenset(reasons[way] for way in ways & reasons.keys()), made=made)
+        left = frozenset(each.mode for each in provider.answers if each.by == "refused")
+        unanswered = frozenset(reasons[way] for way in ways & reasons.keys())
+        return cls(unanswered=unanswered, made=made, left=left)
 
 
 @dataclass(frozen=True)
@@ -323,8 +328,12 @@ class _Bench:
         return _evaluated(claim, evaluate, self._seen(claim.mode))
 
     def _expected(self, claim: ClaimRequest, evaluate: Callable[[Evidence], Outcome]) -> ClaimResult:
-        """By rule 6."""
-        if self._excused or (claim.mode == "streamed" and self._is_unsuited):
+        """By rule 6, and by rule 7 where the script or what it is a variation of left the recording."""
+        if (
+            self._answers.left & {claim.mode, "as-written"}
+            or self._excused
+            or (claim.mode == "streamed" and self._is_unsuited)
+        ):
             return _result(claim, Outcome("not_observed", 0))
         found = _evaluated(claim, evaluate, self._seen(claim.mode))
         both = claim.mode == "streamed" and "as-written" in self._evidence.views

@@ -13,7 +13,8 @@ is synthesised. JSON-RPC is a question of method and params. Where no model answ
 level.
 At `items` and `shape` a guess may be wrong, so that some are not made: an answer that calls a tool which was
 offered then and is not offered now, and one of several that were under way at the same time and asked
-different things. Headers are never compared.
+different things. Nor is a provider's refusal of one request (`OF_THE_REQUEST`) given to another one, from
+`question` on: what is asked differently may be what it refused. Headers are never compared.
 """
 
 import json
@@ -45,6 +46,9 @@ Level = Literal["exact", "same", "question", "items", "shape"]
 LEVELS: Final[tuple[Level, ...]] = ("exact", "same", "question", "items", "shape")
 GUESSED: Final[frozenset[Level]] = frozenset({"items", "shape"})
 """Levels at which another question may be answered."""
+
+OF_THE_REQUEST: Final[frozenset[int]] = frozenset({400, 404, 405, 413, 415, 422})
+"""Statuses by which a provider refuses this request; a limit or a fault says nothing of what was asked."""
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
 _MODEL_IN_PATH: Final = re.compile(r"/(models|tunedModels|deployments)/[^/:]+")
@@ -195,6 +199,8 @@ class Matcher:
     def _answer(self, index: int, request: Request, level: Level) -> tuple[Answer | None, str | None]:
         """The answer in the form that is asked for, or why it cannot be given."""
         exchange, recorded = self._exchanges[index], self._requests[index]
+        if level not in ("exact", "same") and exchange.answer.status in OF_THE_REQUEST:
+            return None, f"its answer refuses what was asked then ({exchange.answer.status})"
         if level in GUESSED:
             called = {name for told in told_by(exchange) for name in told.calls}
             missing = called & tools(recorded.document or {}) - tools(request.document or {})

@@ -33,6 +33,7 @@ def exchange(
     path: str = "/v1/responses",
     ticks: tuple[int, int] = (1, 2),
     kind: str = "application/json",
+    status: int = 200,
     method: str = "POST",
 ) -> Exchange:
     text = answer if isinstance(answer, str) else json.dumps(answer)
@@ -43,7 +44,7 @@ def exchange(
         body=body_of(json.dumps(body).encode(), "application/json") if body is not None else None,
         asked=ticks[0],
         done=ticks[1],
-        answer=Answer(status=200, headers={"content-type": kind}, chunks=((0, text),), end="complete"),
+        answer=Answer(status=status, headers={"content-type": kind}, chunks=((0, text),), end="complete"),
     )
 
 
@@ -195,6 +196,18 @@ def test_no_answer_is_given_that_calls_a_tool_which_is_not_offered(path: str, an
         f"POST {path} is not in the recording: its answer calls weather, which this request does not offer"
     )
     assert match(recorded, request({**body, "tools": [TOOL, {"type": "x"}]}, path=path)).level == "items"
+
+
+@pytest.mark.parametrize(
+    ("status", "level"), [(400, None), (422, None), (429, "question"), (500, "question")]
+)
+def test_a_refusal_of_one_request_is_not_given_to_another(status: int, level: str | None) -> None:
+    recorded = exchange(ASKED, {"error": {"message": "no"}}, status=status)
+    assert match(recorded, request(ASKED)).level == "exact"
+    found = match(recorded, request(changed(temperature=None)))
+    assert found.level == level
+    if level is None:
+        assert f"its answer refuses what was asked then ({status})" in (found.reason or "")
 
 
 def test_a_call_of_what_was_never_offered_is_the_provider_s_and_is_given_again() -> None:
