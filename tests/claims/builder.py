@@ -317,6 +317,7 @@ def judged(
     claims: tuple[judge.ClaimRequest, ...] | None = None,
     expectations: Expectations = NOTHING,
     version: int = judge.VERSION,
+    answers: judge.Answers | None = None,
 ) -> Judgement:
     """The whole judgement of these runs."""
     recordings = tuple(
@@ -341,4 +342,5 @@ def judged(
         authored=expected_claims(expectations, modes=[script.mode for script in scripts]),
         claims=claims,
         version=version,
+        answers=answers,
     )

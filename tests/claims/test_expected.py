@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentproof.claims import EXPECTED, explain
+from agentproof.claims.judge import Answers
 from agentproof.models.expectations import Expectations, from_options
 from agentproof.models.manifest import ClaimResult, Judgement
 from agentproof.models.trace import Mode
@@ -226,3 +227,21 @@ def test_a_structured_output_is_looked_at_as_json() -> None:
     output = {"$object": "__main__:Answer", "fields": {"total": 3, "note": "päid"}}
     made.end(made.run(), final_output=output, output_type="__main__:Answer")
     assert _only(made.exit(), should_output=['"total": 3', "päid"][:1]).status == "holds"
+
+
+@pytest.mark.parametrize(
+    ("left", "status"),
+    [
+        ((), ["violated", "violated"]),
+        (("streamed",), ["violated", "not_observed"]),
+        (("as-written",), ["not_observed", "not_observed"]),
+    ],
+)
+def test_what_ends_without_an_answer_breaks_no_expectation(left: tuple[str, ...], status: list[str]) -> None:
+    answers = Answers(unanswered=frozenset({"left_the_recording"} if left else ()), left=frozenset(left))
+    expected = expecting(should_not_raise=True)
+    found = judged(script(), script("streamed"), expectations=expected, answers=answers)
+    assert [each.status for each in _results(found)] == status
+    if "as-written" in left:
+        assert found.verdict == "inconclusive"
+        assert "left_the_recording" in found.reasons
