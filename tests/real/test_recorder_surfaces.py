@@ -280,16 +280,3 @@ def test_what_a_branching_session_is_asked_beyond_the_four_is_told(recorded: Rec
     assert {tuple(sorted(each)) for each in listed} == {
         ("branch_id", "is_current", "message_count", "user_turns")
     }
-
-
-def test_compaction_is_told_by_who_asked_and_with_what(recorded: Recorder) -> None:
-    found = recorded("m72_compaction")
-    asked = found.of("session.called")
-    assert [event["by_sdk"] for event in asked] == [True, True, True, False]
-    assert asked[-1]["arguments"] == {"args": {"force": True, "compaction_mode": "input"}}
-    replaced = [
-        event["operation"]
-        for event in found.of("session.used")
-        if event["session_class"].endswith(":SQLiteSession")
-    ]
-    assert "clear_session" in replaced
