@@ -8,6 +8,7 @@ from typing import Any
 from ..claims.judge import BEYOND, explain_reason
 from ..models.events import RunEnded, RunStarted, StreamItem, SurfaceTold, ToolEnded, ToolStarted
 from ..models.events.phrases import describe_call
+from ..models.items import fields_of
 from ..models.manifest import name_of_build, not_watched
 from ..models.text import as_text, one_line, value_text
 from .ending import ending_hints
@@ -369,9 +370,8 @@ def _few(lines: list[str]) -> Iterator[str]:
 
 def _realtime_tool(fields: dict[str, Any]) -> str:
     """A tool that a realtime session says to have run."""
-    tool = fields.get("tool")
-    name = tool.get("fields", {}).get("name") if isinstance(tool, dict) else None
-    called = describe_call(name, fields.get("arguments"), None)
+    name = fields_of(fields_of(fields.get("tool")).get("fields")).get("name")
+    called = describe_call(name if isinstance(name, str) else None, fields.get("arguments"), None)
     return f"- {code(called)} gave {code(value_text(fields.get('output'), 160))} in a realtime session"
 
 

@@ -45,10 +45,35 @@ def _wide(mode: Any) -> Script:  # Any: one of the two modes
     )
     add("model.offered", run=run, tools=[{"name": "pay"}], handoffs=["b"], output_schema={"type": "object"})
     script.model(run, [message("go", "user")], function_call(), message("say"), tools=["pay"], settings={})
+    sent: Json = {
+        "model": "m",
+        "input": [message("go", "user")],
+        "tools": [{"type": "function", "name": "pay"}],
+    }
+    came: Json = {"output": [function_call(), message("say")], "usage": {"total_tokens": 3}}
+    asked: Json = {"method": "POST", "host": "h", "status": 200, "call": "M1", "run": run}
+    add("model.exchanged", **asked, path="/v1/responses", request=sent, response=came)
+    chat: Json = {"messages": [{"role": "user", "content": "go"}], "temperature": 1, "tools": []}
+    delta: Json = {"choices": [{"delta": {"content": "say", "tool_calls": [{"index": 0, "id": "call_1"}]}}]}
+    add("model.exchanged", **asked, path="/v1/chat/completions", request=chat, events=[delta])
+    added: Json = {"type": "response.output_item.added", "output_index": 0, "item_id": "i"}
+    add("model.streamed", run=run, call="M1", events=[added, {**added, "type": "response.output_item.done"}])
     add("handoff.made", run=run, from_agent="a", to_agent="b")
     add("approval.asked", run=run, tool="pay", call_id="call_1", arguments={"n": 1}, answer=True)
     script.tool(run, needs_approval=False, enabled=True, output=["ok"])
     add("mcp.called", run=run, server="s", tool="pay", arguments={}, result=["ok"])
+    add("mcp.used", run=run, server="s", operation="list_tools", arguments={"n": 1}, names=["pay"])
+    add("mcp.requested", run=run, server="s", method="tools/list", params={}, result={"nextCursor": "2"})
+    call: Json = {
+        "call": "C1",
+        "part": "voice",
+        "by_sdk": False,
+        "name": "Voice.run",
+        "arguments": {"n": [1]},
+    }
+    add("surface.called", **call)
+    add("surface.told", part="realtime", name="tool_end", fields={"tool": {"fields": {"name": "pay"}}})
+    add("surface.ended", call="C1", result={"$object": "m:Result", "fields": {"n": 1}})
     add("tool.reported", run=run, tool="search", item_type="mcp_call", arguments="{}", output="x", error="y")
     inner = script.run(inside=run, input=[message("in", "user")], call_id="call_1")
     script.model(inner, "go", message("inner"))
@@ -58,6 +83,13 @@ def _wide(mode: Any) -> Script:  # Any: one of the two modes
     script.end(inner, "raised", error=ERROR)
     script.stores("D1", function_call(), function_output(), run=run, session_id="s", database="s.db")
     script.session("D1", "get_items", result=[message("go", "user")], session_id="s", database="./s.db")
+    branch: Json = {
+        "session": "D1",
+        "session_class": "m:Session",
+        "operation": "list_branches",
+        "by_sdk": False,
+    }
+    add("session.called", **branch, arguments={"n": 1}, result=[{"branch_id": "main"}])
     script.session("D1", "pop_item", result=message("go", "user"))
     add("model.failed", run=run, call="M9", error=ERROR, stream=["response.created"])
     add("stream.item", of_run=run, name="tool_called", item=ITEM)
