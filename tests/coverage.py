@@ -324,7 +324,9 @@ def _measure_all() -> None:
     interpreter = interpreters.find("3.12")
     found = {}
     for version in MEASURED:
-        locked = locking.lock(requirement=f"openai-agents=={version}", interpreter=interpreter, store=store)
+        locked = locking.lock(
+            requirement=f"openai-agents[voice]=={version}", interpreter=interpreter, store=store
+        )
         with venv.prepare(locked, store) as environment:
             found[version] = measure(environment)
     HOOKED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")

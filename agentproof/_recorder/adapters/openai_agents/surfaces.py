@@ -1,4 +1,4 @@
-"""Parts of the SDK that have no hooks of their own (realtime, voice, sandboxes, MCP's manager): each call
+"""Parts of the SDK that have no hooks of their own (realtime, voice, sandboxes, MCP's manager …): each call
 across the border between them and the script (standard library only).
 
 1. Told is what the script asks of the SDK, what the SDK asks of what the script put in the place of one of
@@ -30,6 +30,8 @@ _PARTS = {
     "agents.sandbox": "sandbox",
     "agents.extensions.sandbox": "sandbox",
     "agents.mcp.manager": "mcp-manager",
+    "agents.responses_websocket_session": "websocket",
+    "agents.extensions.experimental.codex": "codex",
 }
 """Packages and modules, each with a word for the part."""
 

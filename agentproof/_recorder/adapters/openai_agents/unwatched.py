@@ -20,7 +20,7 @@ _SURFACES = {
         "websocket",
         "what goes over its connection",
     ),
-    "agents.extensions.experimental.codex.codex": ("Codex", "codex", "its threads and commands"),
+    "agents.extensions.experimental.codex.codex": ("Codex", "codex", "what its commands did"),
 }
 """By module: the class, a word for the part, and what of it is not recorded."""
 
