@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentproof.environment import venv
+from tests.corpus.same_program import environment as with_extras
 from tests.real.test_recorder_identity import environment
 from tests.unit.recorder.driver import Recorded, record
 
@@ -29,21 +30,22 @@ def prepared(request: pytest.FixtureRequest) -> Iterator[venv.PreparedEnvironmen
 def recorded(prepared: venv.PreparedEnvironment, tmp_path: Path) -> Recorder:
     """Records a script as written; the recorder must not have failed anywhere."""
 
-    def run(name: str) -> Recorded:
-        found = record(
-            SCRIPTS / f"{name}.py",
-            tmp_path,
-            python=prepared.python,
-            site_packages=prepared.site_packages,
-            cache=prepared.pycache_prefix,
-            # As the recorder is told of a loopback of its own, where scripts ask servers of their own.
-            network="namespace",
-        )["as-written"]
-        assert found.of("recorder.failed") == []
-        assert found.of("script.ended")[0]["code"] == 0, found.stream("stderr").decode()
-        return found
+    return lambda name: _recorded(name, prepared, tmp_path)
 
-    return run
+
+def _recorded(name: str, prepared: venv.PreparedEnvironment, place: Path) -> Recorded:
+    found = record(
+        SCRIPTS / f"{name}.py",
+        place,
+        python=prepared.python,
+        site_packages=prepared.site_packages,
+        cache=prepared.pycache_prefix,
+        # As the recorder is told of a loopback of its own, where scripts ask servers of their own.
+        network="namespace",
+    )["as-written"]
+    assert found.of("recorder.failed") == []
+    assert found.of("script.ended")[0]["code"] == 0, found.stream("stderr").decode()
+    return found
 
 
 def test_native_tools_are_matched_with_their_calls_and_asked_about(recorded: Recorder) -> None:
@@ -238,8 +240,12 @@ def test_a_realtime_session_is_told_with_its_tools_and_its_line(recorded: Record
     assert {("Line.connect", True), ("Line.send_event", True), ("Line.close", True)} <= calls
 
 
-def test_a_voice_pipeline_is_told_with_what_it_asked_and_without_its_sound(recorded: Recorder) -> None:
-    found = recorded("m64_voice")
+@pytest.mark.parametrize("version", ["0.20.0", "0.24.0"])
+def test_a_voice_pipeline_is_told_with_what_it_asked_and_without_its_sound(
+    version: str, tmp_path: Path
+) -> None:
+    with with_extras(version, "3.12", SCRIPTS / "m64_voice.py") as prepared:
+        found = _recorded("m64_voice", prepared, tmp_path)
     calls = [event["name"] for event in found.of("surface.called")]
     theirs = {"Ears.transcribe", "Mouth.run", "Echo.run", "Turns.transcribe_turns"}
     assert {"VoicePipeline.run", *theirs} <= set(calls)
@@ -280,3 +286,8 @@ def test_what_a_branching_session_is_asked_beyond_the_four_is_told(recorded: Rec
     assert {tuple(sorted(each)) for each in listed} == {
         ("branch_id", "is_current", "message_count", "user_turns")
     }
+
+
+def test_what_a_run_does_in_any_script_is_told_of_no_other_surface(recorded: Recorder) -> None:
+    # Each run goes through the SDK's runtime of sandboxes, whether it has one or not.
+    assert recorded("m04_errors").of("surface.called") == []

@@ -6,7 +6,7 @@ across the border between them and the script (standard library only).
    the module of the calling frame. In realtime and voice, where little is asked, all of it is told.
 2. Entry points are the public methods and functions that wait, or whose first word says that they start,
    steer or end work (docs/coverage.md).
-3. Of bytes and audio the length and digest are told; objects are told as values are everywhere.
+3. Of bytes and audio, and of what is large, the length and digest are told.
 4. A call is told when it begins and when it ends, so that one that never ends is seen.
 """
 
@@ -14,6 +14,7 @@ import contextvars
 import functools
 import hashlib
 import inspect
+import json
 import sys
 from types import FunctionType, ModuleType
 from typing import Any, Dict, List, Optional, Tuple
@@ -41,6 +42,10 @@ _VERBS = (
     *("read", "reject", "resume", "run", "send", "shutdown", "start", "stop", "stream", "update", "write"),
 )
 _ALL_OF = frozenset({"realtime", "voice"})
+_INNER = ("_", "runtime")
+"""How modules begin that are the SDK's own business: each run goes through those of sandboxes."""
+_MOST = 8192
+"""Letters of JSON of one value; what is larger is told by its class, size and digest."""
 _LONG = 64
 """Letters of hexadecimal beyond which bytes are told by their digest."""
 
@@ -58,7 +63,7 @@ def install() -> List[str]:
 
 
 def _hook(module: Optional[ModuleType], part: str) -> None:
-    if module is None or "._" in module.__name__:
+    if module is None or any(each.startswith(_INNER) for each in module.__name__.split(".")):
         return
     for name, found in list(vars(module).items()):
         if getattr(found, "__module__", None) != module.__name__ or name.startswith("_"):
@@ -127,8 +132,10 @@ def _is_entry_point(name: str, held: Any) -> bool:
         return False
     if name.startswith("_"):
         return name == "__aiter__" and inspect.isasyncgenfunction(plain)
+    # What a script must write to put a class of its own in the place of this one is asked of it.
+    is_asked = getattr(plain, "__isabstractmethod__", False)
     waits = is_coroutine_function(plain) or inspect.isasyncgenfunction(plain)
-    return waits or name.partition("_")[0] in _VERBS
+    return waits or is_asked or name.partition("_")[0] in _VERBS
 
 
 def _telling(original: Any, part: str) -> Any:
@@ -241,7 +248,11 @@ def _told(value: Any) -> Any:
         return _digest(value.tobytes())
     if inspect.isawaitable(value) or hasattr(value, "__anext__"):
         return {"$opaque": type_name(value)}
-    return _shortened(encode(value))
+    told = _shortened(encode(value))
+    data = json.dumps(told, sort_keys=True).encode()
+    if len(data) > _MOST:
+        return "{}: {}".format(type_name(value), _digest(data))
+    return told
 
 
 def _shortened(told: Any) -> Any:
