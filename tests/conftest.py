@@ -1,9 +1,17 @@
-"""For all tests: lines as wide as where nobody said how wide a terminal is, and a fair share of the work."""
+"""For all tests: lines as wide as where nobody said how wide a terminal is, and a fair share of the work.
+
+Hypothesis draws the same examples in every run, so that a change is accused of what it broke. The nightly
+workflow draws others, with `HYPOTHESIS_PROFILE=default`.
+"""
 
 import os
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it
 

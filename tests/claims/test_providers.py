@@ -125,6 +125,12 @@ def test_what_is_in_the_items_holds_and_what_is_not_told_is_not_judged(wire: Scr
     assert evaluate("answer-kept", wire).status == status
 
 
+def test_an_item_with_values_that_no_provider_sends_is_no_call() -> None:
+    odd: list[Json] = [{**MADE, "name": []}, {**MADE, "arguments": {"$object": "m:C", "fields": {}}}]
+    wire = asked(response=completion(tool_calls=[CALL]), output=tuple(odd))
+    assert evaluate("answer-kept", wire).status == "violated"
+
+
 # raw-items-paired
 
 PART = {"type": "response.content_part.added", "output_index": 0, "content_index": 0}
@@ -153,6 +159,12 @@ def test_events_that_pair_up_hold_and_those_of_another_api_are_not_judged() -> N
     assert evaluate("raw-items-paired", asked(made=PAIRED, events=[])).status == "holds"
     other = asked(made=[ADDED], events=[], path="/v1/responses")
     assert evaluate("raw-items-paired", other).status == "not_observed"
+
+
+def test_events_with_values_that_no_provider_sends_are_judged_all_the_same() -> None:
+    often = {**ADDED, "times": 2**53 - 1}
+    for event in (often, {**ADDED, "type": []}, {**END, "type": {"$opaque": "m:C"}}):
+        assert evaluate("raw-items-paired", asked(made=[event], events=[])).status == "violated"
 
 
 # settings-sent

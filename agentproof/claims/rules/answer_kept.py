@@ -21,7 +21,7 @@ from ...models.items import items_of
 from ...models.manifest import Finding
 from ..trace.evidence import Evidence, View
 from ..trace.outcome import Outcome, Scope, make_finding, outcome
-from ..trace.providers import Asked, Message, asked_in, message_of, parts_of
+from ..trace.providers import Asked, Message, asked_in, call_of, message_of, parts_of
 from ..trace.runs import Run
 
 NAME = "answer-kept"
@@ -67,14 +67,10 @@ def _lost(view: View, run: Run, asked: Asked, message: Message) -> Iterator[Find
     is_empty = not (message.text or message.refusal or message.calls)
     if message.finish == "content_filter" and is_empty and not held["refusal"]:
         yield lost("filtered")
-    made = Counter((item.get("name"), _arguments(item)) for item in items_of(output))
+    made = Counter(call_of(item) for item in items_of(output))
     for call, times in Counter(message.calls).items():
         if made[call] < times:
             yield lost("call", call[1], tool=call[0])
-
-
-def _arguments(item: Any) -> Any:  # Any: an item
-    return item.get("arguments", item.get("input"))
 
 
 def explain(finding: Finding) -> str:

@@ -67,16 +67,16 @@ def _wrong(events: list[Item]) -> Iterator[tuple[str, str, str | int]]:
         for event in events:
             place = _place(event)
             if event.get("type") == f"{what}.added":
-                for _ in range(_times(event)):
-                    if added[place]:
-                        yield "twice", what, place
-                    added[place] += 1
+                times = _times(event)
+                if times > 1 or added[place] > 0:
+                    yield "twice", what, place
+                added[place] += times
             elif event.get("type") == f"{what}.done":
                 added[place] -= _times(event)
                 if added[place] < 0:
                     yield "not_added", what, place
         yield from (("not_done", what, place) for place, left in added.items() if left > 0)
-    ends = [at for at, event in enumerate(events) if event.get("type") in _ENDS]
+    ends = [at for at, event in enumerate(events) if str(event.get("type")) in _ENDS]
     count = sum(_times(events[at]) for at in ends)
     if count != 1:
         yield "end", "", count

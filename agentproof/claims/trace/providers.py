@@ -65,7 +65,7 @@ def message_of(exchange: ModelExchanged) -> Message | None:
     message: Item = fields_of(choices[0].get("message")) if len(choices) == 1 else {}
     if not message:
         return None
-    calls = tuple(_call(each) for each in items_of(message.get("tool_calls")))
+    calls = tuple(call_of(fields_of(each.get("function"))) for each in items_of(message.get("tool_calls")))
     finish = _finish(choices[0].get("finish_reason"))
     return Message(_text(message.get("content")), _text(message.get("refusal")), calls, finish)
 
@@ -96,10 +96,10 @@ def _of_chunks(choices: list[Item]) -> Message | None:
     )
 
 
-def _call(each: Item) -> tuple[str | None, str]:
-    function = fields_of(each.get("function"))
-    name = function.get("name")
-    return name if isinstance(name, str) else None, _text(function.get("arguments"))
+def call_of(function: Item) -> tuple[str | None, str]:
+    """The name and the arguments of a call, as an answer or an item writes them."""
+    name, arguments = function.get("name"), function.get("arguments", function.get("input"))
+    return name if isinstance(name, str) else None, _text(arguments)
 
 
 def _text(value: Any) -> str:  # Any: a value
