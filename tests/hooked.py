@@ -21,7 +21,9 @@ def main() -> None:
     events.open_journal(sys.argv[1], "as-written", "0")
     sys.meta_path.insert(0, importing.finder)
     package = importlib.import_module("agents")
-    adapters.adapter_for("openai_agents").install("as-written")
+    adapter = adapters.adapter_for("openai_agents")
+    adapter.install()
+    adapter.enter("as-written")
     for module in pkgutil.walk_packages(package.__path__, "agents.", onerror=lambda name: None):
         with contextlib.suppress(Exception):  # an extra that is not installed: found by its base class
             importlib.import_module(module.name)

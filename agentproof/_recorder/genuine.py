@@ -175,8 +175,8 @@ def differences(name: str, module: types.ModuleType) -> Iterator[str]:
         return
     own = {(id(owner), key): new for owner, key, new in patching.replaced}
     assigned: Optional[Set[str]] = None
-    for place, owner, body in _spaces(name, module, code):
-        for key in _of_space(place, owner, body, own):
+    for place, owner, body, inner in _spaces(name, module, code):
+        for key in _of_space(place, owner, body, inner, own):
             if owner is module:
                 assigned = _assigned(code) if assigned is None else assigned
                 if key in assigned:
@@ -184,25 +184,28 @@ def differences(name: str, module: types.ModuleType) -> Iterator[str]:
             yield "{}.{}".format(place, key)
 
 
-Space = Tuple[str, Any, Optional[types.CodeType]]
+Space = Tuple[str, Any, Optional[types.CodeType], Codes]
+"""The place of a module or class, the object, its body, and what the body defines."""
 
 
 def _spaces(name: str, module: types.ModuleType, code: types.CodeType) -> Iterator[Space]:
-    waiting: List[Space] = [(name, module, code)]
+    waiting: List[Tuple[str, Any, Optional[types.CodeType]]] = [(name, module, code)]
     seen: Set[int] = set()
     while waiting:
         place, owner, body = waiting.pop()
-        yield place, owner, body
+        inner = _inner(body) if body is not None else []
+        yield place, owner, body, inner
         bodies: Dict[str, Codes] = {}
-        for each in _inner(body) if body is not None else ():
-            bodies.setdefault(each.co_name, []).append(each)
+        for each in inner:
+            if not _is_function(each):
+                bodies.setdefault(each.co_name, []).append(each)
         for key, item in list(vars(owner).items()):
             if not isinstance(item, type) or id(item) in seen or item.__module__ != name:
                 continue
             if item.__qualname__ != (key if owner is module else "{}.{}".format(owner.__qualname__, key)):
                 continue
             seen.add(id(item))
-            known = [each for each in bodies.get(key, ()) if not _is_function(each)]
+            known = bodies.get(key, ())
             waiting.append(("{}.{}".format(place, key), item, known[0] if len(known) == 1 else None))
 
 
@@ -219,13 +222,17 @@ def _inner(code: types.CodeType) -> Codes:
 
 
 def _of_space(
-    place: str, owner: Any, body: Optional[types.CodeType], own: Dict[Tuple[int, str], Any]
+    place: str,
+    owner: Any,
+    body: Optional[types.CodeType],
+    inner: Codes,
+    own: Dict[Tuple[int, str], Any],
 ) -> Iterator[str]:
     """The names that lead elsewhere; what is asked of each first is what most of them pass by."""
     held = dict(vars(owner))
     made = isinstance(owner, type)
     expected: Dict[str, Codes] = {}
-    for each in _inner(body) if body is not None else ():
+    for each in inner:
         if _is_function(each) and not each.co_name.startswith("<"):
             expected.setdefault(_mangled(each.co_name, owner), []).append(each)
     for key, codes in expected.items():

@@ -106,10 +106,11 @@ class Recording:
             with watching("conduct"):
                 conduct.imported(plan)
             collector.rest(plan)
+        adapter = self._adapter = adapter_for(plan.adapter)
+        self._summary.gaps += adapter.install()
         if self._streams is not None:
             self._mode = processes.mode = split(plan, self._streams)
-        adapter = self._adapter = adapter_for(plan.adapter)
-        self._summary.gaps += adapter.install(self._mode)
+        self._summary.gaps += adapter.enter(self._mode)
         with watching("bodies"):
             self._summary.gaps += bodies.install(plan)
         self._summary.is_hooked = True

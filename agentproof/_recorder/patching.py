@@ -42,7 +42,8 @@ def hide(error: BaseException) -> None:
         error.__traceback__ = trace.tb_next
 
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.abspath(__file__))
+"""Where the recorder's own files lie."""
 
 
 def is_own(frame: Any) -> bool:
@@ -52,7 +53,7 @@ def is_own(frame: Any) -> bool:
 
 def is_own_code(code: CodeType) -> bool:
     """True for the recorder's code."""
-    return code.co_filename.startswith(_HERE)
+    return code.co_filename.startswith(HERE)
 
 
 def clean(error: BaseException) -> None:

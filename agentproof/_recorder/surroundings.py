@@ -176,12 +176,14 @@ def _is_used(module: Any) -> bool:
 def _exchanged(plan: Plan) -> Iterator[str]:
     """Functions of the modules and classes that the SDK's modules hold which are the reproduction's."""
     root = os.path.join(plan.root, "")
+    ours = (root, patching.HERE)
     own = {(id(place), key): new for place, key, new in patching.replaced}
-    functional = (types.FunctionType, staticmethod, classmethod, property)
     for place, owner in _used_by_the_sdk(plan):
         for key, member in list(vars(owner).items()):
-            if not isinstance(member, functional) or own.get((id(owner), key)) is member:
+            if not isinstance(member, baseline.FUNCTIONAL) or own.get((id(owner), key)) is member:
                 continue
+            if type(member) is types.FunctionType and not member.__code__.co_filename.startswith(ours):
+                continue  # as nearly all are: of an installed file
             for function in baseline.functions_of(member):
                 path = function.__code__.co_filename
                 if path.startswith(root) and not genuine.is_installed(path):

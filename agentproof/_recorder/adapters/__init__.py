@@ -10,9 +10,11 @@ from typing import Any, Dict, List, Protocol, Tuple, cast
 class Adapter(Protocol):
     """What the recorder asks of an SDK's package; each is a function of the package."""
 
-    def install(self, mode: str) -> List[Tuple[str, ...]]:
-        """Hook everything that this release has, in the mode `as-written` or `streamed`; give (what, why)
-        for what could not be hooked."""
+    def install(self) -> List[Tuple[str, ...]]:
+        """Hook everything that this release has; give (what, why) for what could not be hooked."""
+
+    def enter(self, mode: str) -> List[Tuple[str, ...]]:
+        """Hook what begins a run, in the mode `as-written` or `streamed`; the same of what could not be."""
 
     def known_hooks(self) -> Dict[str, Any]:
         """The hooks that this release calls, by scope."""

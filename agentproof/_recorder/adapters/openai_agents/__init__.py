@@ -4,6 +4,7 @@ Base classes are patched, with every subclass to come; no agent, tool or hooks o
 What a release does not have is a gap in the recording's coverage, never an error.
 """
 
+import functools
 from typing import Any, Callable, Dict, List, Tuple
 
 from ... import bodies
@@ -27,42 +28,50 @@ from . import (
     writes,
 )
 
-_PARTS: Tuple[Tuple[Tuple[str, ...], Callable[[], List[str]]], ...] = (
-    (("hooks",), hooks.install),
-    (("models",), models.install),
-    (("states",), states.install),
-    (("sessions",), sessions.install),
-    (("guardrails",), guardrails.install),
-    (("spans",), tracing.install),
-    (("mcp",), mcp.install),
-    (("streams",), streams.install),
-    (("runs",), runs.install),
-    (("surfaces",), surfaces.install),
-    (("unwatched",), unwatched.install),
+_Parts = Tuple[Tuple[str, Callable[[], List[str]]], ...]
+_PARTS: _Parts = (
+    ("hooks", hooks.install),
+    ("models", models.install),
+    ("states", states.install),
+    ("sessions", sessions.install),
+    ("guardrails", guardrails.install),
+    ("spans", tracing.install),
+    ("mcp", mcp.install),
+    ("streams", streams.install),
+    ("surfaces", surfaces.install),
+    ("unwatched", unwatched.install),
 )
-"""What hooks which parts of the SDK; it gives what this release does not have of the first of them."""
+"""What hooks each part of the SDK; it gives what this release does not have of it."""
 
 NOT_IN_RELEASE = "not_in_release"
 
 
-def install(mode: str) -> List[Tuple[str, ...]]:
-    """Hook everything that this release has; give (what, why) for what could not be hooked, with a third
-    entry, `NOT_IN_RELEASE`, for what the release does not have."""
-    gaps: List[Tuple[str, ...]] = []
-    runs.routing = mode == "streamed"
+def install() -> List[Tuple[str, ...]]:
+    """Hook everything that this release has but what begins a run; give (what, why) for what could not be
+    hooked, with a third entry, `NOT_IN_RELEASE`, for what the release does not have."""
     with watching("values"):
         facts.register_values()
-    for names, part in _PARTS:
-        try:
-            gaps += [(names[0], why, NOT_IN_RELEASE) for why in part()]
-        except Exception as error:
-            for name in names:
-                journal().failed(name, error)
-                gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
+    gaps = _hook(_PARTS)
     with watching("conduct"):
         writes.install()
     bodies.on_return = watch.body_returned
     bodies.tool_of = tool_bodies.tool_of
+    return gaps
+
+
+def enter(mode: str) -> List[Tuple[str, ...]]:
+    """Hook the runner, whose runs are streamed ones in the mode `streamed`; the same of what could not be."""
+    return _hook((("runs", functools.partial(runs.install, routing=mode == "streamed")),))
+
+
+def _hook(parts: _Parts) -> List[Tuple[str, ...]]:
+    gaps: List[Tuple[str, ...]] = []
+    for name, part in parts:
+        try:
+            gaps += [(name, why, NOT_IN_RELEASE) for why in part()]
+        except Exception as error:
+            journal().failed(name, error)
+            gaps.append((name, "could not be hooked in this release: {}".format(type(error).__name__)))
     return gaps
 
 

@@ -21,9 +21,6 @@ from ...patching import hide, is_own, patch
 from ...values import optional_text, text, type_name
 from . import facts, hooks, models, sessions, states, tools, watch
 
-routing = False
-"""True in the `streamed` mode."""
-
 _reroute: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_reroute", default=False)
 """True for the next run, when its call came from outside of the SDK."""
 
@@ -419,8 +416,8 @@ def finish() -> None:
         ended(found, result, None, "unfinished")
 
 
-def install() -> List[str]:
-    """Hook the runner."""
+def install(*, routing: bool) -> List[str]:
+    """Hook the runner; with `routing`, what the script starts by `run` and `run_sync` is streamed."""
     module = sys.modules["agents.run"]
     runner = getattr(module, "AgentRunner", None)
     if runner is None:

@@ -73,11 +73,8 @@ def _hook(module: Optional[ModuleType], part: str) -> None:
 
 
 def _hook_class(cls: type, part: str) -> None:
-    makers = {}
-    for base in cls.__mro__:
-        for name, held in vars(base).items():
-            if _is_entry_point(name, held) and facts.is_sdk(base.__module__):
-                makers[name] = functools.partial(_telling, part=part)
+    telling = functools.partial(_telling, part=part)
+    makers = {name: telling for base in cls.__mro__ for name in _entry_points(base)}
     if cls.__name__ == "RealtimeSession":
         _hook_events(cls)
     if not makers:
@@ -124,6 +121,14 @@ def _told_reader(event: Any, done: Any) -> None:
 def _is_open(cls: type) -> bool:
     """Whether scripts are meant to put a class of their own in its place."""
     return bool(getattr(cls, "__abstractmethods__", None))
+
+
+@functools.lru_cache(maxsize=None)
+def _entry_points(cls: type) -> Tuple[str, ...]:
+    """Those that this class of the SDK's defines itself."""
+    if not facts.is_sdk(cls.__module__):
+        return ()
+    return tuple(name for name, held in vars(cls).items() if _is_entry_point(name, held))
 
 
 def _is_entry_point(name: str, held: Any) -> bool:
