@@ -21,6 +21,7 @@ MEASURED_ONE = (
 MEASURED_TWO = (
     "On 53 known bugs the first of such a list was one that the fix changed in 43, one of the first 5 in 51."
 )
+_NO_PLACE = "No place is named: no function of the SDK was seen that something speaks for."
 _SIGN = {"removed": "-", "added": "+", "same": " "}
 _MAX_SHOWN = 12
 _MAX_LINKS = 3
@@ -38,9 +39,8 @@ def render_explanation(told: Explanation) -> Iterator[str]:
         yield from _wrapped(MEASURED_TWO if told.functions else "No line that differs between the two ran.")
     else:
         yield click.style(f"Where to look in {version}", bold=True)
-        yield from _wrapped(
-            f"A list of places, by what speaks for each; {told.executed} functions ran. {MEASURED_ONE}"
-        )
+        listed = f"A list of places, by what speaks for each; {told.executed} functions ran. {MEASURED_ONE}"
+        yield from _wrapped(listed if told.functions else _NO_PLACE)
     for number, each in enumerate(told.functions, start=1):
         yield ""
         yield from _function(told, number, each)
@@ -206,7 +206,8 @@ def _diff(each: FunctionPlace) -> Iterator[str]:
 def lead(told: Explanation) -> str:
     """What the list of functions is, and how far to trust it."""
     if told.kind == "one_release":
-        return f"Where to look, which is no cause: {told.executed} functions ran. {MEASURED_ONE}"
+        listed = f"Where to look, which is no cause: {told.executed} functions ran. {MEASURED_ONE}"
+        return listed if told.functions else _NO_PLACE
     older, other = told.version_of("bundle"), told.version_of("other")
     count = f"Of {told.changed} functions that differ between {older} and {other}, {told.ran} ran."
     return f"{count} {MEASURED_TWO}" if told.functions else count

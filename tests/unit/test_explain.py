@@ -207,6 +207,12 @@ def test_one_release_is_a_place_to_look_and_never_a_cause() -> None:
     assert "known bugs" in told
 
 
+def test_a_list_without_places_says_so_and_gives_no_rate() -> None:
+    told = "\n".join([*render_explanation(explanation(functions=[])), *render_cause(explanation(functions=[]))])
+    assert told.count("No place is named") == 2
+    assert "known bugs" not in told
+
+
 def statement(line: int, text: str) -> dict[str, object]:
     return {"side": "bundle", "file": "agents/run.py", "line": line, "text": text, "function": "shared"}
 
