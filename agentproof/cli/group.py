@@ -100,8 +100,8 @@ class Sections(click.Command):
             return
         shown = {param.opts[0]: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
         named = {name for names in self.sections.values() for name in names}
-        more = [name for name in shown if name not in named and name not in ("-h", "--help-all")]
-        more += [name for name in ("--help-all", "-h") if name in shown]
+        more = [name for name in shown if name not in named and name not in _HELP]
+        more += [name for name in _HELP if name in shown]
         for title, names in (*self.sections.items(), ("More", more)):
             everything = title != "More" or ctx.meta.get(_ALL, False)
             lines = [shown[name].get_help_record(ctx) for name in names if name in shown]
@@ -109,7 +109,7 @@ class Sections(click.Command):
                 if everything:
                     formatter.write_dl([line for line in lines if line is not None])
                 else:
-                    left = [name for name in names if name not in ("-h", "--help-all")]
+                    left = [name for name in names if name not in _HELP]
                     told = f"{', '.join(left)}: `{ctx.command_path} --help-all` explains them."
                     # click would break an option's name at its hyphens.
                     width = max(20, formatter.width - formatter.current_indent)
@@ -118,6 +118,8 @@ class Sections(click.Command):
 
 
 _ALL = "agentproof.help_all"
+_HELP = ("--help-all", "-h", "--help")
+"""As click names them, which keeps the help option that a command was first asked for."""
 
 
 def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
