@@ -161,7 +161,7 @@ def _files(*roots: Path) -> Iterator[tuple[Path, bytes]]:
         ("0.24.0", ("--with", "aiohttp")),
         ("0.20.0", ("--with", "aiohttp")),
         ("0.14.8", ("--as-of", "2026-04-30")),
-        ("0.8.4", ("--as-of", "2026-02-15")),
+        ("0.8.4", ("--as-of", "2026-02-15", "--with", "websockets")),
     ],
 )
 def test_each_client_is_answered_and_the_key_is_nowhere(
