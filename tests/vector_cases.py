@@ -136,6 +136,41 @@ VECTORS = [
         "CURRENT",
     ),
     Vector(
+        "valid-live",
+        "A provider was asked twice; its answers are a member. Times and request ids in it are no evidence.",
+        make.live(),
+        "CURRENT",
+    ),
+    Vector(
+        "valid-live-not-the-provider",
+        "A server on loopback answered in the provider's place, which the manifest says.",
+        make.live(to="http://127.0.0.1:4010"),
+        "CURRENT",
+    ),
+    Vector(
+        "live-answered-for-another-question",
+        "Nothing is forged: a model was given the answer to another question than it asked. Then the bundle "
+        "is inconclusive.",
+        make.live({"mode": "as-written", "exchange": 1, "by": "shape"}),
+        "CURRENT",
+    ),
+    Vector(
+        "live-other-answers",
+        "A letter of what the provider answered was changed; the evidence id was kept.",
+        make.live(change=make.another_letter),
+        "INVALID",
+        check="claims",
+        reason="other_evidence",
+    ),
+    Vector(
+        "live-other-host",
+        "The manifest says that another provider answered than the recorded answers do.",
+        make.live(change=make.another_host),
+        "INVALID",
+        check="encoding",
+        reason="malformed",
+    ),
+    Vector(
         "expectation-removed",
         "One of several expectations was removed, with its claims; the evidence id was kept.",
         lambda: zip_bytes(make.without_an_expectation()),

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentproof.bundle.store import Bundle, bundle_id, files_of
 from agentproof.bundle.zip import stored_zip
+from agentproof.models.exchanges import EXCHANGES
 from agentproof.models.manifest import Manifest
 from agentproof.models.statement import build_replayed_statement
 from agentproof.models.wire import encode
@@ -215,3 +216,26 @@ def without_an_expectation() -> Bundle:
     del draft.manifest["reproduction"]["expectations"]["should_run"]
     draft.judged().manifest["evidence_id"] = evidence
     return draft.seal()
+
+
+def live(
+    *answers: dict[str, Any], to: str | None = None, change: Callable[[forge.Draft], None] = lambda _: None
+) -> Callable[[], bytes]:  # Any: what a model was given
+    """A bundle of a script that asked a provider twice."""
+
+    def make() -> bytes:
+        draft = forge.draft_of_live(*answers, to=to)
+        change(draft)
+        return _zipped(draft.seal())
+
+    return make
+
+
+def another_letter(draft: forge.Draft) -> None:
+    """Change what a provider answered."""
+    draft.extra[EXCHANGES] = draft.extra[EXCHANGES].replace(b"Hello.", b"Hallo.", 1)
+
+
+def another_host(draft: forge.Draft) -> None:
+    """Say that another provider answered."""
+    draft.manifest["provider"]["hosts"] = [{"host": "api.anthropic.com", "port": 443}]

@@ -208,7 +208,8 @@ def test_one_release_is_a_place_to_look_and_never_a_cause() -> None:
 
 
 def test_a_list_without_places_says_so_and_gives_no_rate() -> None:
-    told = "\n".join([*render_explanation(explanation(functions=[])), *render_cause(explanation(functions=[]))])
+    nothing = explanation(functions=[])
+    told = "\n".join([*render_explanation(nothing), *render_cause(nothing)])
     assert told.count("No place is named") == 2
     assert "known bugs" not in told
 
