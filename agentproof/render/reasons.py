@@ -10,6 +10,7 @@ from ..models.diff import ABSENT, Change, aligned, diff
 from ..models.events import ResultObserved
 from ..models.manifest import ClaimResult, EventRef, Finding, Status
 from ..models.trace import Mode
+from .effects import Place, place_of
 from .steps import Step, TraceStory
 
 TIMES = ("before", "after")
@@ -30,6 +31,8 @@ class Reason:
     """What the two values of a change are."""
     refs: tuple[EventRef, ...]
     """The events that it rests on, in every mode, each once."""
+    place: Place
+    """Where it stands among others, by `effects`."""
     labels: frozenset[str] = frozenset()
     """Labels of the trace that its sentence may name."""
     calls: tuple[str, ...] = ()
@@ -73,7 +76,8 @@ _STATUSES: tuple[Status, ...] = ("violated", "holds", "not_observed")
 def claims_told(
     results: Iterable[ClaimResult], recorded: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]
 ) -> Iterator[ClaimLine]:
-    """Claims by id: violated ones first; one that holds in a mode is not told as unobserved in another.
+    """Claims: violated ones first, by the order of `effects`, else as they are recorded; one that holds in a
+    mode is not told as unobserved in another.
 
     What is not among the `recorded` ones is told apart.
     """
@@ -99,14 +103,22 @@ def claims_told(
             )
         )
     yield from sorted(
-        told, key=lambda claim: (_STATUSES.index(claim.status), claim.beyond, not claim.is_expected)
+        told,
+        key=lambda claim: (
+            _STATUSES.index(claim.status),
+            claim.beyond,
+            not claim.is_expected,
+            *(claim.reasons[0].place if claim.status == "violated" and claim.reasons else ()),
+        ),
     )
 
 
 def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) -> Iterator[Reason]:
-    """One reason for each sentence; findings that differ in their pointer alone are one."""
+    """One reason for each sentence, the first by `effects` first; findings that differ in their pointer alone
+    are one."""
     changes: dict[str, dict[str, Change]] = {}
     refs: dict[str, dict[EventRef, None]] = {}
+    places: dict[str, list[Place]] = {}
     about: dict[str, str | None] = {}
     sides: dict[str, tuple[str, str]] = {}
     labels: dict[str, set[str]] = {}
@@ -117,18 +129,20 @@ def _reasons(group: Iterable[ClaimResult], tellings: Mapping[Mode, TraceStory]) 
             about.setdefault(text, _whose(claim, finding))
             sides.setdefault(text, MODES if claim.mode == "both" else TIMES)
             refs.setdefault(text, {}).update(dict.fromkeys(finding.events))
+            places.setdefault(text, []).append(place_of(claim, finding, tellings))
             labels.setdefault(text, set()).update(_labels(finding))
             calls.setdefault(text, {}).update({finding.call_id: None} if finding.call_id else {})
             told = changes.setdefault(text, {})
             for change in _changes(claim, finding, tellings):
                 told.setdefault(change.pointer, change)
-    for text, found in refs.items():
+    for text in sorted(refs, key=lambda text: min(places[text])):
         yield Reason(
             text,
             about[text],
             tuple(changes[text].values()),
             sides[text],
-            tuple(found),
+            tuple(refs[text]),
+            min(places[text]),
             frozenset(labels[text]),
             tuple(calls[text]),
         )

@@ -15,34 +15,23 @@ from ..models.events import (
     Event,
     GuardrailRan,
     HandoffMade,
-    HookCalled,
     ModelAnswered,
     ModelCalled,
-    ModelFailed,
-    ResultObserved,
-    RunEnded,
     RunRefused,
     RunStarted,
-    ScriptEnded,
-    ScriptWrote,
     SessionCalled,
     SessionUsed,
-    SpanEnded,
     StateDecided,
     StateMade,
-    StateObserved,
     StateRestored,
     StateSerialised,
-    StreamItem,
-    TestEnded,
-    ToolEnded,
     ToolStarted,
-    TraceEnded,
 )
 from ..models.events.phrases import describe_items
 from ..models.items import call_id_of, is_call, items_of
 from ..models.manifest import name_of_build
 from ..models.text import ordinal, value_text
+from .effects import EFFECTS_OF, effect_of
 from .markup import code, listing, sentence
 from .reasons import ClaimLine, Reason
 from .steps import Step, TraceStory
@@ -312,57 +301,17 @@ def _conduct(story: Story) -> str:
     return "no private name of the SDK is used, and nothing of it is changed"
 
 
-_EFFECTS: Final[tuple[tuple[tuple[type[Event], ...], str], ...]] = (
-    ((TestEnded,), "a test that fails"),
-    ((ToolStarted,), "a tool's side effect"),
-    ((ToolEnded,), "what a tool gives the model"),
-    ((SessionUsed, SessionCalled), "what the session stores"),
-    (
-        (StateMade, StateDecided, StateObserved, StateRestored, StateSerialised),
-        "the JSON of a RunState, which is what is kept and resumed",
-    ),
-    ((ResultObserved,), "a result that the caller holds"),
-    ((ModelCalled, ModelAnswered, ModelFailed), "what the model is sent"),
-    ((StreamItem,), "the events of a stream"),
-    ((HookCalled,), "which hooks are called"),
-    ((SpanEnded, TraceEnded), "what tracing reports"),
-    ((ScriptWrote,), "what the script prints"),
-    ((ScriptEnded,), "how the script ends"),
-    ((RunEnded,), "what the run gives its caller"),
-)
-
-
-EFFECTS_OF: Final[Mapping[str, str]] = {
-    "blocked-stays-out": "what the session holds, and what the model is sent later",
-    "failed-run-span-error": "what tracing reports",
-    "guardrails-reported": "the guardrail results that the run gives its caller",
-    "hooks-complete": "which hooks are called",
-    "json-keeps-types": "the JSON of a RunState, which is what is kept and resumed",
-    "llm-hooks-complete": "which hooks are called",
-    "result-in-session": "what the session holds after the run",
-    "result-integrity": "a result that the caller holds",
-    "session-is-its-log": "what the session gives when it is read",
-    "state-integrity": "the JSON of a RunState, which is what is kept and resumed",
-    "stream-ends": "the end of a stream that the caller reads",
-    "stream-parity": "what a run comes to, by whether it is streamed",
-    "stream-tells-result": "the events of a stream",
-    "told-once": "what the model is sent",
-    "usage-is-sum": "the usage that the result reports",
-}
-"""By kind of rule, where the event that decides it does not say it."""
-
-
 def _effect(claim: ClaimLine, steps: Sequence[Step], telling: TraceStory) -> str | None:
     """Where a user meets it: the kind of thing, and the step that shows it."""
     step = next((step for step in reversed(steps) if not isinstance(step.event, RunStarted)), None)
     if step is None:
         return None
-    if (of_kind := EFFECTS_OF.get(claim.kind)) is not None:
-        return f"{of_kind} (step {step.seq})"
-    what = next((words for kinds, words in _EFFECTS if isinstance(step.event, kinds)), None)
-    if what is None:
+    effect = effect_of(claim.kind, step.event)
+    if effect is None:
         return None
-    return f"{what}: {sentence(named(step.text, telling), limit=200)} (step {step.seq})"
+    if claim.kind in EFFECTS_OF:
+        return f"{effect.words} (step {step.seq})"
+    return f"{effect.words}: {sentence(named(step.text, telling), limit=200)} (step {step.seq})"
 
 
 # What is not shown

@@ -350,12 +350,22 @@ def test_name(recorded: Manifest, program: Program) -> str:
         words = entry
     parts = re.findall(r"[a-z0-9]+", words.lower())
     parts = [part for part in parts if part != "agentproof"]
-    slug = ""
+    kept: list[str] = []
     for part in parts:
-        if len(slug) + len(part) > 55:
+        if len("_".join((*kept, part))) > 55:
             break
-        slug = f"{slug}_{part}" if slug else part
-    return f"test_{slug or 'reproduction'}"
+        kept.append(part)
+    if len(kept) < len(parts):
+        while kept and kept[-1] in _NOT_LAST:
+            kept.pop()
+    return f"test_{'_'.join(kept) or 'reproduction'}"
+
+
+_NOT_LAST: Final = frozenset(
+    "a an and are as at but by for from if in into is it its not of on or that the then to when which while "
+    "with without".split()
+)
+"""With none of these ends a name that was cut."""
 
 
 test_name.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name

@@ -20,14 +20,17 @@ from agentproof.check.bundle import Reader, check_bundle
 from agentproof.cli import cli
 from agentproof.environment import own
 from agentproof.errors import CannotDoError
+from agentproof.models.manifest import ClaimResult
 from agentproof.render.console import render_verdict
+from agentproof.render.effects import EFFECTS_OF, Weight
 from agentproof.render.embedded import MAX_COMMENT, as_sent, folded
 from agentproof.render.getting import DISTRIBUTION, Getting
 from agentproof.render.issue import Part
 from agentproof.render.markdown import MAX_ADDRESS, render_issue
+from agentproof.render.reasons import claims_told
 from agentproof.render.story import Story, tell
 from agentproof.render.terminal import render_story
-from agentproof.render.terms import EFFECTS_OF, named, proposed_title, reason_in_words
+from agentproof.render.terms import first_sentence, named, proposed_title, reason_in_words
 from tests import committed, forge
 from tests.copying import files_in
 from tests.forge import REPORTER, Draft, draft, sources, trust_in
@@ -82,6 +85,64 @@ def test_a_title_is_what_its_author_calls_it_or_what_is_wrong(docstring: str, ti
     for field in ("title", "reference"):
         del made.manifest["reproduction"][field]
     assert proposed_title(story_of(made)).startswith(title)
+
+
+def violated(kind: str, code: str, *events: str, mode: str = "as-written", **more: object) -> ClaimResult:
+    """A violated claim that rests on the first events of these kinds."""
+    trace = draft().traces["as-written" if mode == "both" else mode]["events"]
+    at = [next(event["seq"] for event in trace if event["kind"] == each) for each in events]
+    in_mode = "as-written" if mode == "both" else mode
+    refs = [{"mode": in_mode, "seq": seq} for seq in at]
+    finding = {"code": code, "events": refs, "subject": "x", "run": "R1", **more}
+    version = claims.INVARIANTS[kind].VERSION
+    shape = {"id": kind, "kind": kind, "version": version, "mode": mode, "status": "violated", "sites": 1}
+    return ClaimResult.model_validate({**shape, "because": [finding]})
+
+
+UNAPPROVED = violated("approval-respected", "ran_without_approval", "run.started", "tool.started")
+NOT_RUN = violated("approval-respected", "approved_but_not_run", "run.ended")
+NOT_OFFERED = violated("offered-tools-only", "not_offered", "model.called", "tool.started")
+HOOKS = violated("hooks-complete", "agent_end", "run.ended")
+RESULT = violated("result-integrity", "changed", "run.ended")
+STATE = violated("state-integrity", "changed", "state.made", state="S1")
+ASSERTED = violated("script-completed", "assertion_failed", "script.ended")
+TWICE = violated("told-once", "twice", "model.called")
+TWICE_STREAMED = violated("told-once", "twice", "model.called", mode="streamed")
+PARITY = violated("stream-parity", "differ", "script.started", mode="both")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (UNAPPROVED, HOOKS),
+        (NOT_OFFERED, HOOKS),  # what a tool did, though hooks stand before it in time and by name
+        (NOT_OFFERED, NOT_RUN),
+        (TWICE, NOT_RUN),  # the one that is shown first
+        (NOT_RUN, RESULT),
+        (TWICE, STATE),
+        (STATE, ASSERTED),
+        (NOT_RUN, TWICE_STREAMED),  # as the script was written before what only streaming shows
+        (TWICE_STREAMED, PARITY),
+    ],
+)
+def test_the_first_sentence_is_about_what_got_farthest_and_then_what_came_first(
+    first: ClaimResult, then: ClaimResult
+) -> None:
+    story = story_of(draft())
+    tellings = {each.mode: each for each in story.tellings}
+    for results in ((first, then), (then, first)):
+        told = replace(story, claims=tuple(claims_told(results, results, tellings)))
+        assert [claim.id for claim in told.claims] == [first.id, then.id]
+        sentence = first_sentence(told)
+        assert sentence is not None
+        assert sentence.partition(": ")[2].startswith(reason_in_words(told, told.violated[0].reasons[0]))
+
+
+def test_of_the_findings_of_a_claim_the_same_one_is_first() -> None:
+    story = story_of(draft())
+    both = UNAPPROVED.model_copy(update={"because": (*NOT_RUN.because, *UNAPPROVED.because)})
+    (claim,) = claims_told([both], [both], {each.mode: each for each in story.tellings})
+    assert [reason.place[0] for reason in claim.reasons] == [Weight.DONE, Weight.GIVEN]
 
 
 def test_what_is_not_shown_is_said() -> None:
