@@ -9,13 +9,15 @@ import pytest
 
 from agentproof.claims import INVARIANTS
 from agentproof.errors import CannotDoError
-from agentproof.models.manifest import ClaimResult
+from agentproof.models.manifest import ClaimResult, Manifest
 from agentproof.models.trace import Trace
 from agentproof.upstream.assertions import Candidate, Printed, Proposer
 from agentproof.upstream.formatting import formatted
+from agentproof.upstream.making import test_name
 from agentproof.upstream.program import Edits, docstring_literal, fresh, take_apart, written
 from agentproof.upstream.reducing import Reducer
 from agentproof.upstream.scripted import exchanged, literal
+from tests import forge
 
 HOSTILE = [
     '"""\nimport os\nos.system("x")\n"""',
@@ -238,6 +240,27 @@ def test_names_of_ours_are_none_of_the_scripts() -> None:
     program = take_apart(b"tool_runs = 1\nprint(tool_runs)\n", path="repro.py")
     assert fresh("tool_runs", program) == "tool_runs_2"
     assert fresh("list", program) == "list_2"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Which hooks fire, and in", "test_which_hooks_fire_and_in"),
+        (
+            "Our UI opens a bubble at `response.output_item.added` and closes it at the end",
+            "test_our_ui_opens_a_bubble_at_response_output_item_added",
+        ),
+        ("and " * 20, "test_reproduction"),
+        ("", "test_it_is_lost"),
+    ],
+)
+def test_a_name_that_is_cut_ends_with_a_word_that_says_something(title: str, name: str) -> None:
+    made = forge.draft()
+    made.manifest["reproduction"]["title"] = title
+    if not title:
+        del made.manifest["reproduction"]["title"]
+    program = take_apart(b'"""It is lost."""\nprint(1)\n', path="repro.py")
+    assert test_name(Manifest.from_bytes(made.seal().manifest), program) == name
 
 
 def test_candidates_are_known_by_their_claim() -> None:
