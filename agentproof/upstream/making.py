@@ -356,15 +356,15 @@ def test_name(recorded: Manifest, program: Program) -> str:
             break
         kept.append(part)
     if len(kept) < len(parts):
-        while kept and kept[-1] in _NOT_LAST:
+        while kept and kept[-1] in _NOT_LAST.split():
             kept.pop()
     return f"test_{'_'.join(kept) or 'reproduction'}"
 
 
-_NOT_LAST: Final = frozenset(
-    "a an and are as at but by for from if in into is it its not of on or that the then to when which while "
-    "with without".split()
-)
+_NOT_LAST: Final = """
+a an and are as at but by for from if in into is it its not of on or that the then to when which while with
+without
+"""
 """With none of these ends a name that was cut."""
 
 
