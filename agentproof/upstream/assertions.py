@@ -36,6 +36,9 @@ from .scripted import literal
 ASSERTION: Final = "builtins:AssertionError"
 _OUTCOME: Final = "builtins:Failed"
 """pytest's own, where something should have been raised."""
+_NOT_RAISED: Final = frozenset({_OUTCOME, "_pytest.outcomes:Failed"})
+_MAX_OUTPUT: Final = 1000
+"""A longer output is not asserted as a whole."""
 _DECIDES: Final = (".approve", ".reject")
 _MAKES: Final = (".to_state", ".from_json", ".from_string")
 
@@ -110,8 +113,12 @@ class Proposer:
             yield Candidate(claim.id, edits, errors=errors or frozenset({ASSERTION}))
         if claim.kind == printed.NAME:
             yield from self._expected_print(claim)
+        for edits in self._raised_as_repaired():
+            yield Candidate(claim.id, edits, follows=False, errors=_NOT_RAISED)
         for edits in self._as_repaired():
             yield Candidate(claim.id, edits, follows=False)
+        for edits in self._whole_output():
+            yield Candidate(claim.id, edits, follows=False, printed=True)
 
     def _own(self, claim: ClaimResult) -> Iterator[tuple[Edits, frozenset[str] | None]]:
         findings = claim.because
@@ -151,7 +158,7 @@ class Proposer:
         if place is not None:
             imports, expression = place
             edits = Edits(decorated=f"with pytest.raises({expression})", imports=imports)
-            yield edits, frozenset({_OUTCOME, "_pytest.outcomes:Failed"})
+            yield edits, _NOT_RAISED
 
     # What ran
 
@@ -289,6 +296,91 @@ class Proposer:
         for site in self._sites:
             if site.here != site.repaired:
                 yield from _in_site(site)
+
+    def _raised_as_repaired(self) -> Iterator[Edits]:
+        """What the repaired release raises, where the script catches it and prints its class."""
+        here, there = self.printed.here.splitlines(), (self.printed.repaired or "").splitlines()
+        told = [line for line in there if line not in here]
+        for _, statements in blocks(self.program):
+            for place, statement in enumerate(statements):
+                handler = _catching(statement)
+                if handler is None or not isinstance(statement, cst.Try):
+                    continue
+                for name in dict.fromkeys(_classes_told(handler, told)):
+                    found = _class_named(name, self.program)
+                    if found is None:
+                        continue
+                    imports, expression = found
+                    # What follows a handler that returns was not reached there.
+                    left = isinstance(_last_small(handler), cst.Return)
+                    rest: set[cst.CSTNode] = {*statements[place + 1 :]} if left else set()
+                    lines = [f"with pytest.raises({expression}):", *_unassigned(statement.body.body, rest)]
+                    yield Edits(instead={statement: ["\n".join(lines)]}, removed=rest, imports=imports)
+
+    def _whole_output(self) -> Iterator[Edits]:
+        """All that the repaired release prints, where no single print says it."""
+        text = self.printed.repaired
+        if text is None or text == self.printed.here or any(s.here != s.repaired for s in self._sites):
+            return
+        value = _json(text)
+        if len(text) > _MAX_OUTPUT or not text.strip():
+            return
+        if isinstance(value, dict | list):
+            line = f"assert json.loads(capsys.readouterr().out) == {literal(value)}"
+            yield Edits(end=[line], imports=["import json"], fixtures=["capsys"])
+        else:
+            yield Edits(
+                end=[f"assert capsys.readouterr().out.splitlines() == {literal(text.splitlines())}"],
+                fixtures=["capsys"],
+            )
+
+
+def _catching(statement: cst.CSTNode) -> cst.ExceptHandler | None:
+    """The handler of a `try` that has one alone."""
+    if not isinstance(statement, cst.Try) or len(statement.handlers) != 1 or statement.finalbody is not None:
+        return None
+    handler = statement.handlers[0]
+    named = handler.name is not None and isinstance(handler.name.name, cst.Name)
+    return handler if named and isinstance(handler.body, cst.IndentedBlock) else None
+
+
+def _classes_told(handler: cst.ExceptHandler, lines: Sequence[str]) -> Iterator[str]:
+    """The classes that a handler's prints named in these lines."""
+    if handler.name is None:
+        return
+    wanted = f"type({code_of(handler.name.name)}).__name__"
+    for _, call in _prints(handler.body.body):
+        read = _reader(call)
+        if read is None:
+            continue
+        expression, is_json, lead = read
+        entries = _entries(expression) if isinstance(expression, cst.Dict) else None
+        for line in lines:
+            told = line.removeprefix(lead)
+            value: Any = _json(told) if is_json else told  # Any: JSON or a text
+            if entries is not None and isinstance(value, dict) and value.keys() == entries.keys():
+                yield from (str(value[key]) for key, each in entries.items() if code_of(each) == wanted)
+            elif code_of(expression) == wanted and isinstance(value, str):
+                yield value
+
+
+def _last_small(handler: cst.ExceptHandler) -> cst.CSTNode | None:
+    last = handler.body.body[-1]
+    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+
+
+def _unassigned(statements: Sequence[cst.CSTNode], gone: Iterable[cst.CSTNode]) -> list[str]:
+    """The lines of statements, indented; what is assigned for those that are gone is not assigned."""
+    lines: list[str] = []
+    read = {name for each in gone for name in reads(each)}
+    for place, each in enumerate(statements):
+        code = code_of(each)
+        name = _single_target(each) if isinstance(each, cst.SimpleStatementLine) else None
+        if name in read and not any(name in reads(other) for other in statements[place + 1 :]):
+            small = each.body[0] if isinstance(each, cst.SimpleStatementLine) else None
+            code = code_of(small.value) if isinstance(small, cst.Assign) else code
+        lines += [f"    {line}" for line in code.strip("\n").splitlines()]
+    return lines
 
 
 def _in_site(site: _Site) -> Iterator[Edits]:

@@ -190,6 +190,52 @@ def test_what_is_printed_where_it_is_repaired_is_asserted_where_only_that_differ
     assert proposals(asked, here=here) == []
 
 
+CATCHES = b"""
+import asyncio
+import json
+import sys
+
+from agents import Agent, Runner
+
+
+async def main(port):
+    model = {"port": port}
+    try:
+        result = await Runner.run(Agent(model), "go")
+    except Exception as error:
+        print(json.dumps({"raised": type(error).__name__, "text": str(error)}))
+        return
+    print(json.dumps({"final": result.final_output}))
+
+
+if __name__ == "__main__":
+    for port in (1,):
+        asyncio.run(main(port))
+"""
+
+
+def test_what_the_repaired_release_raises_is_expected_where_the_script_catches_and_tells_it() -> None:
+    program = take_apart(CATCHES, path="repro.py")
+    repaired = json.dumps({"raised": "ModelRefusalError", "text": "x"})
+    printed = Printed(json.dumps({"final": ""}), repaired)
+    first, last = Proposer(program, trace(), printed).of(claim("answer-kept", {"code": "x"}))
+    assert first.errors == {"builtins:Failed", "_pytest.outcomes:Failed"}
+    test = written(program, first.edits, name="test_it", docstring="", is_final=True)
+    assert (
+        '    with pytest.raises(ModelRefusalError):\n        await Runner.run(Agent(model), "go")\n' in test
+    )
+    assert "from agents import ModelRefusalError" in test
+    assert "final_output" not in test
+    assert "try:" not in test
+    compile(test, "test_it.py", "exec")
+    whole = written(program, last.edits, name="test_it", docstring="")
+    assert f"assert json.loads(capsys.readouterr().out) == {json.loads(repaired)!r}" in whole
+    assert last.printed
+    for told in (Printed(repaired, repaired), Printed(repaired, None), Printed("", '{"raised": "no name"}')):
+        found = list(Proposer(program, trace(), told).of(claim("answer-kept", {"code": "x"})))
+        assert not any(each.errors == first.errors for each in found)
+
+
 def test_what_should_be_printed_is_asserted_on_what_is_printed() -> None:
     asked = claim(
         "printed", {"code": "not_printed"}, id='should-print "left: 1"', arguments={"text": "left: 1"}
