@@ -47,6 +47,7 @@ from .program import (
     fresh,
     is_harmless,
     nodes,
+    reads,
     statements_in,
     take_apart,
     written,
@@ -98,6 +99,11 @@ def make_test(
     reproduction, lock = lock_of(bundle, recorded, conditions=conditions, progress=progress, also=PYTEST)
     if reproduction.arguments:
         raise CannotDoError("the script takes arguments, which a test has none of", hint="record it without")
+    if not reproduction.tests and starts_itself(reproduction.files[reproduction.entry]):
+        raise CannotDoError(
+            "the script starts itself again by its file's name, which a test cannot",
+            hint="let one process do it, or put what the other one does into a file beside the script",
+        )
     wheel = wheel_store.default_store().read(lock.target.sha256)
     with ExitStack() as stack:
         here = stack.enter_context(benches.opened(lock, conditions, progress))
@@ -111,6 +117,16 @@ def make_test(
             there = stack.enter_context(benches.opened(other, conditions, progress))
         maker = _Maker(bundle, recorded, reproduction, claims, wheel, here, there, progress)
         return maker.made()
+
+
+def starts_itself(source: bytes) -> bool:
+    """Whether a script runs Python with its own file; what is not understood is refused later."""
+    try:
+        module = cst.parse_module(source)
+    except (cst.ParserSyntaxError, UnicodeDecodeError, RecursionError):
+        return False
+    attributes = (code_of(node) for node in nodes(module) if isinstance(node, cst.Attribute))
+    return "__file__" in reads(module) and "sys.executable" in attributes
 
 
 def _violated(claims: Sequence[ClaimResult]) -> list[ClaimResult]:

@@ -13,7 +13,7 @@ from agentproof.models.manifest import ClaimResult, Manifest
 from agentproof.models.trace import Trace
 from agentproof.upstream.assertions import Candidate, Printed, Proposer
 from agentproof.upstream.formatting import formatted
-from agentproof.upstream.making import test_name
+from agentproof.upstream.making import starts_itself, test_name
 from agentproof.upstream.program import Edits, docstring_literal, fresh, take_apart, written
 from agentproof.upstream.reducing import Reducer
 from agentproof.upstream.scripted import exchanged, literal
@@ -307,6 +307,14 @@ def test_a_name_that_is_cut_ends_with_a_word_that_says_something(title: str, nam
         del made.manifest["reproduction"]["title"]
     program = take_apart(b'"""It is lost."""\nprint(1)\n', path="repro.py")
     assert test_name(Manifest.from_bytes(made.seal().manifest), program) == name
+
+
+def test_a_script_that_starts_itself_again_is_known_by_its_file_and_its_python() -> None:
+    again = b"import subprocess, sys\nsubprocess.run([sys.executable, __file__, 'x'])\n"
+    assert starts_itself(again)
+    assert not starts_itself(again.replace(b"__file__", b"'other.py'"))
+    assert not starts_itself(b"print(__file__)\n")
+    assert not starts_itself(b"no python at all\n")
 
 
 def test_candidates_are_known_by_their_claim() -> None:
