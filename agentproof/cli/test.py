@@ -76,9 +76,7 @@ def test(
             progress.done("passes", f"on {made.repaired}")
         progress.done("asserts", ", ".join(made.asserted))
         if made.left_out:
-            progress.done(
-                "not asserted", f"{', '.join(made.left_out)}: nothing in the SDK's own terms says it"
-            )
+            progress.done("not asserted", f"{', '.join(made.left_out)}: no assertion of this test shows it")
         if checked.status == "UNTRUSTED":
             progress.done(
                 "a stranger's", "its signer is none that you trust, and their code is in it: read it first"

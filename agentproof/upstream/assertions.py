@@ -108,7 +108,10 @@ class Proposer:
         self._sites = list(_sites(self.program, self.printed))
 
     def of(self, claim: ClaimResult) -> Iterator[Candidate]:
-        """What a test could assert for a violated claim, the plainest first."""
+        """What a test could assert for a violated claim, the plainest first; nothing where that shows in the
+        other mode alone."""
+        if claim.mode not in (self.trace.mode, "both"):
+            return
         for edits, errors in self._own(claim):
             yield Candidate(claim.id, edits, errors=errors or frozenset({ASSERTION}))
         if claim.kind == printed.NAME:

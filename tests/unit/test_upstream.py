@@ -190,6 +190,12 @@ def test_what_is_printed_where_it_is_repaired_is_asserted_where_only_that_differ
     assert proposals(asked, here=here) == []
 
 
+def test_what_only_the_streamed_runs_show_is_not_asserted_of_the_others() -> None:
+    told = {"here": '{"asked": 2, "executed": ["A"]}\n', "repaired": '{"asked": 2, "executed": []}\n'}
+    assert proposals(claim("stream-tells-result", {"code": "x"}, mode="streamed"), **told) == []
+    assert proposals(claim("stream-parity", {"code": "x"}, mode="both"), **told)
+
+
 CATCHES = b"""
 import asyncio
 import json
