@@ -12,8 +12,9 @@ import ast
 import builtins
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 import libcst as cst
@@ -393,7 +394,9 @@ def _in_site(site: _Site) -> Iterator[Edits]:
         here = site.here if isinstance(site.here, dict) else {}
         if parts is not None and parts.keys() == site.repaired.keys():
             wanted = {key: value for key, value in site.repaired.items() if here.get(key, here) != value}
-            yield Edits(instead={site.statement: _asserted(parts, wanted, "==")})
+            yield Edits(instead={site.statement: _asserted(parts, wanted, "==", here=here)})
+    elif site.is_json and (found := _narrowed(site.expression, site.here, site.repaired)) is not None:
+        yield Edits(instead={site.statement: [_compared(found[0], "==", found[1])]})
     for value in _readings(site):
         yield Edits(instead={site.statement: [_compared(site.expression, "==", value)]})
 
@@ -420,16 +423,38 @@ def _asserted(
     parts: dict[str, cst.BaseExpression],
     wanted: dict[str, Any],  # Any: plain data
     operator: str,
+    *,
+    here: Mapping[str, Any] = MappingProxyType({}),  # Any: plain data
 ) -> list[str]:
     """Assertions on some values of a dictionary; what others do before the last of these still happens."""
     lines: list[str] = []
     last = max((number for number, key in enumerate(parts) if key in wanted), default=-1)
     for number, (key, value) in enumerate(parts.items()):
         if key in wanted:
-            lines.append(_compared(value, operator, wanted[key]))
+            part = _narrowed(value, here.get(key), wanted[key]) or (value, wanted[key])
+            lines.append(_compared(part[0], operator, part[1]))
         elif number < last and any(isinstance(node, cst.Await) for node in nodes(value)):
             lines.append(code_of(value))
     return lines
+
+
+def _narrowed(
+    expression: cst.BaseExpression,
+    here: Any,  # Any: plain data
+    repaired: Any,  # Any: plain data
+) -> tuple[cst.BaseExpression, Any] | None:  # Any: plain data
+    """The one entry in which two dictionaries differ, as an expression, and what it should be."""
+    found: cst.BaseExpression | None = None
+    while isinstance(here, dict) and isinstance(repaired, dict) and here.keys() == repaired.keys():
+        differ = [key for key in here if here[key] != repaired[key]]
+        if len(differ) != 1:
+            break
+        (key,) = differ
+        plain = isinstance(expression, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+        code = code_of(expression)
+        expression = found = cst.parse_expression(f"{code if plain else f'({code})'}[{literal(key)}]")
+        here, repaired = here[key], repaired[key]
+    return None if found is None else (found, repaired)
 
 
 def _compared(

@@ -196,6 +196,32 @@ def test_what_only_the_streamed_runs_show_is_not_asserted_of_the_others() -> Non
     assert proposals(claim("stream-parity", {"code": "x"}, mode="both"), **told)
 
 
+def test_of_a_dictionary_only_the_entry_that_differs_is_asserted() -> None:
+    source = b"""
+import json
+
+async def attempt(how):
+    return await how
+
+
+async def main():
+    print(json.dumps({"a": await attempt(1), "b": await attempt(2)}))
+    print(json.dumps(await attempt(3)))
+
+
+import asyncio
+asyncio.run(main())
+"""
+    lines = [{"a": {"x": 1, "y": {"z": [n]}}, "b": {"x": n, "y": n}} for n in (1, 2)]
+    told = [f"{json.dumps(each)}\n{json.dumps(each['a'])}\n" for each in lines]
+    program = take_apart(source, path="repro.py")
+    first, *_ = Proposer(program, trace(), Printed(told[0], told[1])).of(claim("told-once", {"code": "x"}))
+    test = written(program, first.edits, name="test_it", docstring="")
+    assert "assert (await attempt(1))['y']['z'] == [2]\n" in test
+    assert "assert await attempt(2) == {'x': 2, 'y': 2}\n" in test
+    assert "assert (await attempt(3))['y']['z'] == [2]\n" in test
+
+
 CATCHES = b"""
 import asyncio
 import json
