@@ -4,13 +4,17 @@ Rules:
 1. A pass takes the module as it is and lists what could be taken away; what may go together is tried together
    first, in halves, then in ever smaller parts (delta debugging: Zeller and Hildebrandt, 2002).
 2. What could not run (a name that nothing binds, a syntax error) and what was asked before is not asked.
-3. Nothing is renamed, reordered or put in words of its own, so that what is left is the author's.
+3. Nothing is renamed, reordered or put in words of its own, so that what is left is the author's. The first
+   sentence of the script's docstring stays: it says what the script is about.
+4. A method that a class must have, and that does nothing, is no method any more: `stream_response = None`.
 """
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import libcst as cst
 
@@ -54,7 +58,7 @@ class Reducer:
         """
         while True:
             before = self.text
-            for each in (_words, _names, _statements, _wrappers, _parts):
+            for each in (_words, _names, _statements, _stubs, _wrappers, _parts):
                 self._take(each)
             if self.text == before:
                 return
@@ -191,8 +195,14 @@ def _is_text(node: cst.CSTNode) -> bool:
 
 
 def _words(module: cst.Module) -> list[Step]:
-    """Docstrings, and comments but for the header's."""
-    texts = [Step(removed=frozenset({each})) for each in _lines_in(module) if _is_text(each)]
+    """Docstrings, but for the script's first sentence, and comments but for the header's."""
+    own = _own_words(module)
+    texts = [
+        Step(removed=frozenset({each})) for each in _lines_in(module) if _is_text(each) and each is not own
+    ]
+    shorter = _first_sentence(own) if own is not None else None
+    if own is not None and shorter is not None:
+        texts.append(Step(replaced=((own, shorter),)))
     comments: list[Step] = []
     for each in _lines_in(module):
         leading = getattr(each, "leading_lines", ())
@@ -200,6 +210,28 @@ def _words(module: cst.Module) -> list[Step]:
             kept = [line for line in leading if line.comment is None][:1]
             comments.append(Step(replaced=((each, each.with_changes(leading_lines=kept)),)))
     return texts + comments
+
+
+def _own_words(module: cst.Module) -> cst.CSTNode | None:
+    """The script's docstring."""
+    return module.body[0] if module.body and _is_text(module.body[0]) else None
+
+
+_SENTENCE: Final = re.compile(r"(?s:.+?)(?:[.!?](?=\s+[^\sa-z]|\s*$)|(?=\n\s*\n|$))")
+
+
+def _first_sentence(own: cst.CSTNode) -> cst.CSTNode | None:
+    """A docstring's first sentence as a docstring, broken as its author broke it; None where it is all."""
+    small = own.body[0] if isinstance(own, cst.SimpleStatementLine) else None
+    text = small.value if isinstance(small, cst.Expr) else None
+    if not isinstance(text, cst.SimpleString) or not isinstance(own, cst.SimpleStatementLine):
+        return None
+    inner = text.raw_value.strip()
+    found = _SENTENCE.match(inner)
+    if found is None or found[0] == inner:
+        return None
+    value = f"{text.prefix}{text.quote}{found[0]}{text.quote}"
+    return own.with_changes(body=[cst.Expr(cst.SimpleString(value))])
 
 
 def _names(module: cst.Module) -> list[Step]:
@@ -241,7 +273,28 @@ def _speaking(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
 
 
 def _statements(module: cst.Module) -> list[Step]:
-    return [Step(removed=frozenset({each})) for each in _lines_in(module)]
+    own = _own_words(module)
+    return [Step(removed=frozenset({each})) for each in _lines_in(module) if each is not own]
+
+
+def _stubs(module: cst.Module) -> list[Step]:
+    """Methods of which nothing but their name is left, as plain attributes."""
+    steps: list[Step] = []
+    for each in nodes(module):
+        if isinstance(each, cst.ClassDef) and isinstance(each.body, cst.IndentedBlock):
+            for method in each.body.body:
+                if isinstance(method, cst.FunctionDef) and not method.decorators and _does_nothing(method):
+                    line = cst.parse_statement(f"{method.name.value} = None\n")
+                    steps.append(Step(replaced=((method, line),)))
+    return steps
+
+
+def _does_nothing(method: cst.FunctionDef) -> bool:
+    if not isinstance(method.body, cst.IndentedBlock):
+        return False
+    # A body of which all was taken away is written as `pass`.
+    small = [part for each in method.body.body for part in getattr(each, "body", [each])]
+    return all(isinstance(part, cst.Pass | cst.Raise) for part in small)
 
 
 def _wrappers(module: cst.Module) -> list[Step]:

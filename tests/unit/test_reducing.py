@@ -11,7 +11,11 @@ SCRIPT = '''\
 # /// script
 # dependencies = ["openai-agents==0.20.0"]
 # ///
-"""What it is about."""
+"""What it is about, said
+on two lines, e.g. here. And what else the author thought of.
+
+More of that.
+"""
 import json
 import os
 
@@ -57,9 +61,22 @@ def test_what_is_not_needed_goes_and_the_header_stays() -> None:
     lines = [line for line in text.splitlines() if line.strip()]
     assert lines[:3] == SCRIPT.splitlines()[:3]
     assert "unused" not in text
-    assert not any(word in text for word in ("with ", "for ", "Agent", "What it is about"))
+    assert not any(word in text for word in ("with ", "for ", "Agent", "what else the author", "More of"))
+    assert lines[3:5] == ['"""What it is about, said', 'on two lines, e.g. here."""']
     assert shows(text)
-    assert len(lines) <= 7
+    assert len(lines) <= 9
+
+
+def test_a_method_that_must_be_there_and_does_nothing_is_a_line() -> None:
+    source = (
+        "class A(Base):\n    def ask(self):\n        print(1)\n        return 2\n\n"
+        "    def tell(self, x):\n        raise ValueError\n"
+    )
+    reducer = Reducer(source, lambda text: "return 2" in text and "tell" in text and "class" in text)
+    reducer.reduce()
+    assert "    tell = None\n" in reducer.text
+    assert "        return 2\n" in reducer.text
+    assert "ask = None" not in reducer.text
 
 
 def test_nothing_is_asked_twice_and_nothing_that_cannot_run() -> None:
