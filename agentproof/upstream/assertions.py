@@ -405,7 +405,8 @@ def _in_print(site: _Site, text: str, operator: str) -> Iterator[Edits]:
     """What should be printed, as an assertion on what is."""
     if site.is_json and isinstance(site.expression, cst.Dict):
         parts = _entries(site.expression)
-        wanted = _json(f"{{{text}}}")
+        whole = _json(text)
+        wanted = whole if isinstance(whole, dict) else _json(f"{{{text}}}")
         if parts is not None and isinstance(wanted, dict) and wanted.keys() <= parts.keys():
             yield Edits(instead={site.statement: _asserted(parts, wanted, operator)})
     if site.is_json:

@@ -275,6 +275,10 @@ def test_what_should_be_printed_is_asserted_on_what_is_printed() -> None:
     found = proposals(asked, here='{"asked": 2, "executed": []}\nleft: 0\n')
     assert "assert len(again.interruptions) == 1" in found[0]
     assert "assert 'left: 1' in capsys.readouterr().out" in found[-1]
+    whole = '{"asked": 2, "executed": []}'
+    asked = claim("printed", {"code": "not_printed"}, arguments={"text": whole})
+    first, *_ = proposals(asked, here='{"asked": 2, "executed": ["A"]}\nleft: 0\n')
+    assert "    assert executed == []\n" in first
 
 
 def test_a_model_that_plays_back_is_exchanged_for_the_sdks_own_or_a_short_one() -> None:
