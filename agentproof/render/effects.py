@@ -67,6 +67,7 @@ _TOOL: Final = Effect("a tool's side effect", Weight.DONE)
 _SENT: Final = Effect("what the model is sent", Weight.GIVEN)
 _STREAM: Final = Effect("the events of a stream", Weight.GIVEN)
 _CALLER: Final = Effect("what the run gives its caller", Weight.GIVEN)
+_LEFT: Final = Effect("what the run leaves in its result or session", Weight.GIVEN)
 _STATE: Final = Effect("the JSON of a RunState, which is what is kept and resumed", Weight.KEPT)
 _RESULT: Final = Effect("a result that the caller holds", Weight.KEPT)
 _HOOKS: Final = Effect("which hooks are called", Weight.KEPT)
@@ -79,7 +80,8 @@ _BY_EVENT: Final[tuple[tuple[tuple[type[Event], ...], Effect], ...]] = (
     ((SessionUsed, SessionCalled), Effect("what the session stores", Weight.GIVEN)),
     ((StateMade, StateDecided, StateObserved, StateRestored, StateSerialised), _STATE),
     ((ResultObserved,), _RESULT),
-    ((ModelCalled, ModelAnswered, ModelFailed), _SENT),
+    ((ModelCalled, ModelFailed), _SENT),
+    ((ModelAnswered,), Effect("what the SDK takes for the model's answer", Weight.GIVEN)),
     ((StreamItem,), _STREAM),
     ((HookCalled,), _HOOKS),
     ((SpanEnded, TraceEnded), _TRACING),
@@ -95,6 +97,7 @@ EFFECTS_OF: Final[Mapping[str, Effect]] = {
     "hooks-complete": _HOOKS,
     "json-keeps-types": _STATE,
     "llm-hooks-complete": _HOOKS,
+    "raw-items-paired": _STREAM,
     "result-in-session": Effect("what the session holds after the run", Weight.GIVEN),
     "result-integrity": _RESULT,
     "session-is-its-log": Effect("what the session gives when it is read", Weight.GIVEN),
@@ -110,6 +113,8 @@ EFFECTS_OF: Final[Mapping[str, Effect]] = {
 
 def effect_of(kind: str, event: Event) -> Effect | None:
     """Where a user meets what a rule of this kind finds at an event."""
+    if kind == "call-output-linkage" and isinstance(event, RunEnded):
+        return _LEFT
     return EFFECTS_OF.get(kind) or next(
         (effect for kinds, effect in _BY_EVENT if isinstance(event, kinds)), None
     )

@@ -17,7 +17,7 @@ from .reasons import TIMES, ClaimLine, Reason
 from .sides import change_lines
 from .steps import Branch, Step, TraceStory
 from .story import Story, mode_words
-from .terms import first_sentence, reason_in_words, way_lines
+from .terms import deciding, first_sentence, reason_in_words, way_lines
 
 _MAX_CLAIMS = 8
 _MAX_REASONS = 3
@@ -256,14 +256,9 @@ def _legend(steps: Iterable[Step]) -> str:
 
 
 def _deciding(story: Story) -> TraceStory | None:
-    """The telling that most claims rest on; the first of those that are equal in this."""
-    return max(story.tellings, key=_decided_in, default=None)
-
-
-def _decided_in(telling: TraceStory) -> int:
-    return len(
-        {remark.claim.id for step in telling.steps for remark in step.remarks if remark.claim.mode != "both"}
-    )
+    """The telling that the first sentence is about, so that its steps are those that are named there."""
+    first = next((reason for claim in story.violated for reason in claim.reasons), None)
+    return deciding(story, first) if first is not None else next(iter(story.tellings), None)
 
 
 def _streams_told(telling: TraceStory) -> set[str]:

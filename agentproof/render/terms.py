@@ -122,7 +122,7 @@ def _first_change(reason: Reason) -> str:
 
 def reason_in_words(story: Story, reason: Reason, *, labels: bool = False) -> str:
     """Why a claim came to its status, with names for what the trace labels."""
-    telling = _deciding(story, reason)
+    telling = deciding(story, reason)
     text = named(reason.text, telling, only=reason.labels, labels=labels)
     for call in reason.calls:
         tool = _tool_of(call, telling)
@@ -146,7 +146,8 @@ def _tool_of(call: str, telling: TraceStory | None) -> str | None:
     return None
 
 
-def _deciding(story: Story, reason: Reason) -> TraceStory | None:
+def deciding(story: Story, reason: Reason) -> TraceStory | None:
+    """The telling that a reason rests on: the first of them."""
     modes = [ref.mode for ref in reason.refs]
     return next((each for each in story.tellings if each.mode in modes), next(iter(story.tellings), None))
 
@@ -179,7 +180,7 @@ def way_lines(story: Story) -> Iterator[str]:
     if claim is None or not claim.reasons or not story.tellings:
         return
     reason = claim.reasons[0]
-    telling = _deciding(story, reason)
+    telling = deciding(story, reason)
     if telling is None:
         return
     steps = [telling.step(ref.seq) for ref in reason.refs if ref.mode == telling.mode]
@@ -324,7 +325,7 @@ def not_shown(story: Story, others: Sequence[Story], *, cause: bool) -> Iterator
     if manifest.provider is not None:
         yield "- what a model would answer another time: its answers were recorded once, and replayed"
     elif asked:
-        yield "- how often a real model does this: the answers are scripted, so that it can happen is all"
+        yield "- how often a real model does this: the answers are scripted, and show that it can happen"
     if story.violated and not any(is_control(story, other) for other in others):
         yield "- a known-good control: no build on which it does not show was recorded"
     if not any(each.manifest.target.origin.kind == "checkout" for each in (story, *others)):

@@ -138,6 +138,15 @@ def test_the_first_sentence_is_about_what_got_farthest_and_then_what_came_first(
         assert sentence.partition(": ")[2].startswith(reason_in_words(told, told.violated[0].reasons[0]))
 
 
+def test_the_steps_are_those_that_the_first_sentence_names() -> None:
+    story = story_of(draft())
+    tellings = {each.mode: each for each in story.tellings}
+    streamed = [TWICE_STREAMED, violated("session-is-its-log", "read", "model.called", mode="streamed")]
+    for results, words in (([TWICE, *streamed], "as written"), (streamed, "streamed")):
+        told = replace(story, claims=tuple(claims_told(results, results, tellings)))
+        assert f"What happened {words}, step by step" in render_issue(told, attachment="x.zip").text
+
+
 def test_of_the_findings_of_a_claim_the_same_one_is_first() -> None:
     story = story_of(draft())
     both = UNAPPROVED.model_copy(update={"because": (*NOT_RUN.because, *UNAPPROVED.because)})

@@ -56,6 +56,6 @@ def _requests(usage: Any) -> int | None:  # Any: a value
 def explain(finding: Finding) -> str:
     """How many were answered and how many are counted."""
     return (
-        f"a provider answered {finding.before} requests of run {finding.run}; "
-        f"its result counts {finding.after}"
+        f"a provider answered {finding.before} request{'' if finding.before == 1 else 's'} of "
+        f"run {finding.run}; its result counts {finding.after}"
     )

@@ -60,12 +60,13 @@ class ModelExchanged(Event):
             names = [_tool(tool) for tool in items_of(sent.get("tools"))]
             tools = f", tools {listed(names, 6)}" if names else ""
             rest = {name: part for name, part in sent.items() if name not in _TOLD_BY_CALL}
-            told.append(f"sent: {len(items)} items{tools}, {value_text(rest, 300)}")
+            count = f"{len(items)} item{'' if len(items) == 1 else 's'}"
+            told.append(f"sent: {count}{tools}, {value_text(rest, 300)}")
         elif self.request_size is not None:
             told.append(f"sent: {self.request_size:,} bytes")
         if self.response is not None:
             told.append(f"came back: {value_text(self.response, 400)}")
-        told += [f"came last: {value_text(event, 300)}" for event in (self.events or ())[-2:]]
+        told += [f"last event: {value_text(event, 300)}" for event in (self.events or ())[-2:]]
         return told
 
 
@@ -90,4 +91,14 @@ class ModelStreamed(Event):
     cut: bool = False
 
     def words(self) -> str:
-        return f"{self.call} gives the SDK a stream of {len(self.events)} kinds of events in turn"
+        return f"the model class turns the answer to {self.call} into events"
+
+    def details(self) -> list[str]:
+        """The events in their order, those that are alike as one."""
+        told = [fields_of(each) for each in self.events]
+        return [
+            f"{fields.get('type')}"
+            + (f" at output_index {fields['output_index']}" if "output_index" in fields else "")
+            + (f", {fields['times']} times" if "times" in fields else "")
+            for fields in told
+        ]
