@@ -364,7 +364,8 @@ def test_name(recorded: Manifest, program: Program) -> str:
     words = recorded.reproduction.title or (program.docstring or "").partition("\n")[0]
     if not words and entry not in ("repro", "reproduction"):
         words = entry
-    parts = re.findall(r"[a-z0-9]+", words.lower())
+    # What is somebody's is no word of its own.
+    parts = re.findall(r"[a-z0-9]+", re.sub(r"['\u2019](?:s\b)?", "", words.lower()))
     parts = [part for part in parts if part != "agentproof"]
     kept: list[str] = []
     for part in parts:

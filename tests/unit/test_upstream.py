@@ -332,6 +332,7 @@ def test_names_of_ours_are_none_of_the_scripts() -> None:
             "Our UI opens a bubble at `response.output_item.added` and closes it at the end",
             "test_our_ui_opens_a_bubble_at_response_output_item_added",
         ),
+        ("A tool's output isn\u2019t the runs' own", "test_a_tool_output_isnt_the_runs_own"),
         ("and " * 20, "test_reproduction"),
         ("", "test_it_is_lost"),
     ],
