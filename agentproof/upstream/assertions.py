@@ -103,6 +103,8 @@ class Proposer:
     program: Program
     trace: Trace
     printed: Printed
+    still: frozenset[str] = frozenset()
+    """Claims that are violated where it is repaired, too: of them nothing follows from what is printed."""
     _sites: list[_Site] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -117,6 +119,8 @@ class Proposer:
             yield Candidate(claim.id, edits, errors=errors or frozenset({ASSERTION}))
         if claim.kind == printed.NAME:
             yield from self._expected_print(claim)
+        if claim.id in self.still:
+            return
         for edits in self._raised_as_repaired():
             yield Candidate(claim.id, edits, follows=False, errors=_NOT_RAISED)
         for edits in self._as_repaired():

@@ -6,6 +6,7 @@
 3. What is kept becomes one test; where the script's model only plays answers back, it is exchanged for a
    shorter one. That very text is run again on both, and is what is written.
 4. Nothing is written that does not fail where the bug is.
+5. What is printed otherwise on the repaired release says nothing of a claim that is still violated there.
 """
 
 import re
@@ -21,7 +22,8 @@ from ..bundle.store import Bundle
 from ..check.bundle import CheckedBundle
 from ..claims import EXPECTED, INVARIANTS, wanted
 from ..environment import wheel_store
-from ..errors import CannotDoError, UsageError
+from ..environment.locking import Lock
+from ..errors import AgentproofError, CannotDoError, UsageError
 from ..models.events import ModelAnswered, ScriptWrote
 from ..models.items import fields_of
 from ..models.manifest import ClaimResult, Manifest, name_of_build
@@ -33,6 +35,7 @@ from ..record.recording import locked
 from ..record.replay import lock_of, sound
 from ..record.reproduction import Reproduction
 from ..record.target import Target
+from ..record.trials import trials
 from ..render.scripted import answers_of, scripted
 from . import bench as benches
 from .assertions import Candidate, Printed, Proposer
@@ -111,11 +114,14 @@ def make_test(
             "built", f"{lock.target.name} {name_of_build(lock.target)}, with {' and '.join(PYTEST)}"
         )
         there: Bench | None = None
+        still: frozenset[str] = frozenset()
         if repaired is not None:
             same = replace(conditions, python=str(lock.python.path))
             other = locked(reproduction.requiring(PYTEST), repaired, same, progress)
             there = stack.enter_context(benches.opened(other, conditions, progress))
-        maker = _Maker(bundle, recorded, reproduction, claims, wheel, here, there, progress)
+            if len(claims) > 1 and reproduction.exchanges is None and not reproduction.tests:
+                still = _still_violated(reproduction.requiring(PYTEST), other, claims, conditions, progress)
+        maker = _Maker(bundle, recorded, reproduction, claims, wheel, here, there, progress, still)
         return maker.made()
 
 
@@ -127,6 +133,26 @@ def starts_itself(source: bytes) -> bool:
         return False
     attributes = (code_of(node) for node in nodes(module) if isinstance(node, cst.Attribute))
     return "__file__" in reads(module) and "sys.executable" in attributes
+
+
+def _still_violated(
+    reproduction: Reproduction,
+    lock: Lock,
+    claims: Sequence[ClaimResult],
+    conditions: Conditions,
+    progress: Progress,
+) -> frozenset[str]:
+    """The claims that are violated there, too, in the same mode; none where all are, or nobody knows."""
+    progress.working("recording the script on the other release")
+    try:
+        with trials(lock, conditions, progress) as tried:
+            seen = tried.record(reproduction)
+    except AgentproofError:
+        return frozenset()
+    judged = seen.document.judgement.claims
+    there = {(each.id, each.mode) for each in judged if each.status == "violated"}
+    still = frozenset(claim.id for claim in claims if (claim.id, claim.mode) in there)
+    return still if len(still) < len(claims) else frozenset()
 
 
 def _violated(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
@@ -148,6 +174,8 @@ class _Maker:
     here: Bench
     there: Bench | None
     progress: Progress
+    still: frozenset[str] = frozenset()
+    """The claims that are violated where it is repaired, too."""
 
     def made(self) -> MadeTest:
         source = self.reproduction.files[self.reproduction.entry]
@@ -160,7 +188,7 @@ class _Maker:
         answers = Edits()
         if self.reproduction.exchanges is not None:
             program, answers = _answered(program, trace, self.recorded.target.version)
-        proposer = Proposer(program, trace, self._printed(trace))
+        proposer = Proposer(program, trace, self._printed(trace), self.still)
         proposals = list(self._proposals(proposer))
         if not proposals:
             raise self._nothing("no assertion in the SDK's own terms is known for it")

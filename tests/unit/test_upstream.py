@@ -222,6 +222,14 @@ asyncio.run(main())
     assert "assert (await attempt(3))['y']['z'] == [2]\n" in test
 
 
+def test_what_is_printed_says_nothing_of_a_claim_that_is_violated_where_it_is_repaired_too() -> None:
+    program = take_apart(SCRIPT.encode(), path="repro.py")
+    printed = Printed('{"asked": 2, "executed": ["A"]}\n', '{"asked": 2, "executed": []}\n')
+    proposer = Proposer(program, trace(), printed, frozenset({"guardrails-reported"}))
+    assert not list(proposer.of(claim("guardrails-reported", {"code": "x"})))
+    assert list(proposer.of(claim("blocked-stays-out", {"code": "x"})))
+
+
 CATCHES = b"""
 import asyncio
 import json
