@@ -148,7 +148,8 @@ class _Search:
     """What the good release shows of the first script."""
     held: frozenset[str] = frozenset()
     """The claims that hold on the good release; others may have nothing to be seen in there."""
-    modes: tuple[Mode, ...] = ("as-written",)
+    modes: tuple[Mode, ...] = ("as-written", "streamed")
+    """Both, for what a smaller script shows in one of them alone is another bug, too."""
     tells: frozenset[Mode] = frozenset()
     """By rule 4: the modes in which what is printed differs, where a test could assert nothing else."""
     ends: dict[tuple[str, Mode], tuple[str, ...]] = field(default_factory=dict)
@@ -185,23 +186,12 @@ class _Search:
         began = time.monotonic()
         seen = self.here.record(self.reproduction)
         self._limit = _PATIENCE[0] + _PATIENCE[1] * (time.monotonic() - began)
-        modes = {claim.mode for claim in seen.document.judgement.claims if claim.status == "violated"}
-        if not modes:
+        if not witness(seen):
             raise UsageError(
                 f"{self.reproduction.name}: nothing is violated on {self.lock.target.name} "
                 f"{self.lock.target.version}, so there is nothing to keep",
                 hint="say what should happen: --should-print TEXT (`agentproof record --help`)",
             )
-        as_written = {
-            claim.id
-            for claim in seen.document.judgement.claims
-            if claim.status == "violated" and claim.mode == "as-written"
-        }
-        every = {claim.id for claim in seen.document.judgement.claims if claim.status == "violated"}
-        if as_written == every:
-            seen = self.here.record(self.reproduction, self.modes)
-        else:
-            self.modes = ("as-written", "streamed")
         self.wanted = witness(seen)
         self._remember("here", seen)
         if self.there is not None:
@@ -305,12 +295,12 @@ def _confirmed(
         if {kind[0] for kind in shown} < {kind[0] for kind in search.wanted}:
             tried.append("it does not show all")
             continue
-        if not _in_mode(seen, search.modes) <= search.wanted | search.apart:
+        if not witness(seen) <= search.wanted | search.apart:
             tried.append("it shows something else")
             continue
         if good is not None:
             other = observe(good, once, store=store, conditions=conditions, progress=_Steps(progress.working))
-            if not _in_mode(other, search.modes) <= search.apart:
+            if not witness(other) <= search.apart:
                 tried.append("the good release shows it too")
                 continue
         claims = tuple(sorted({kind[0] for kind in search.wanted}))
@@ -326,18 +316,6 @@ def _confirmed(
     raise CannotDoError(
         f"what was found in {search.runs} runs shows something else when it is recorded: {'; '.join(tried)}",
         hint="does the script do the same in each run? `agentproof record` says so",
-    )
-
-
-def _in_mode(bundle: Bundle, modes: tuple[Mode, ...]) -> Witness:
-    """The witness of the modes that were searched."""
-    claims = bundle.document.judgement.claims
-    both = len(modes) > 1
-    return frozenset(
-        kind
-        for claim in claims
-        if claim.status == "violated" and (both or claim.mode in modes)
-        for kind in _kinds(claim)
     )
 
 
