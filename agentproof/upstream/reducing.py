@@ -34,6 +34,8 @@ class Step:
 
     removed: frozenset[cst.CSTNode] = frozenset()
     unwrapped: frozenset[cst.CSTNode] = frozenset()
+    otherwise: frozenset[cst.CSTNode] = frozenset()
+    """Conditions of which the statements after `else` stay."""
     replaced: tuple[tuple[cst.CSTNode, cst.CSTNode], ...] = ()
 
 
@@ -145,6 +147,7 @@ class _Taking(cst.CSTTransformer):
         super().__init__()
         self._removed = {node for step in steps for node in step.removed}
         self._unwrapped = {node for step in steps for node in step.unwrapped}
+        self._otherwise = {node for step in steps for node in step.otherwise}
         self._replaced = {old: new for step in steps for old, new in step.replaced}
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -158,6 +161,10 @@ class _Taking(cst.CSTTransformer):
         if original_node in self._replaced:
             return self._replaced[original_node]  # type: ignore[return-value]  # a node of the same kind
         updated = super().on_leave(original_node, updated_node)
+        if original_node in self._otherwise and isinstance(updated, cst.If):
+            other = updated.orelse.body if isinstance(updated.orelse, cst.Else) else None
+            if isinstance(other, cst.IndentedBlock):
+                return cst.FlattenSentinel(other.body)  # type: ignore[arg-type]  # statements for a statement
         if original_node in self._unwrapped and isinstance(updated, cst.CSTNode):
             body = getattr(updated, "body", None)
             if isinstance(body, cst.IndentedBlock):
@@ -303,6 +310,8 @@ def _wrappers(module: cst.Module) -> list[Step]:
     for each in nodes(module):
         if isinstance(each, cst.If | cst.With | cst.Try | cst.For | cst.While):
             steps.append(Step(unwrapped=frozenset({each})))
+        if isinstance(each, cst.If) and isinstance(each.orelse, cst.Else):
+            steps.append(Step(otherwise=frozenset({each})))
         if isinstance(each, cst.Else | cst.Finally | cst.ExceptHandler):
             steps.append(Step(removed=frozenset({each})))
     return steps

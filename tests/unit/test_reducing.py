@@ -67,6 +67,13 @@ def test_what_is_not_needed_goes_and_the_header_stays() -> None:
     assert len(lines) <= 9
 
 
+def test_of_a_condition_either_side_may_stay() -> None:
+    source = "def f(x):\n    if x:\n        print(1)\n    else:\n        print(2)\n        return x\n"
+    reducer = Reducer(source, lambda text: "def f(x)" in text and "return x" in text)
+    reducer.reduce()
+    assert reducer.text == "def f(x):\n    return x\n"
+
+
 def test_a_method_that_must_be_there_and_does_nothing_is_a_line() -> None:
     source = (
         "class A(Base):\n    def ask(self):\n        print(1)\n        return 2\n\n"
