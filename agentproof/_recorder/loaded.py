@@ -18,7 +18,7 @@ def modules(plan: Plan) -> List[Dict[str, str]]:
     """Every loaded module of the SDK, by its file below site-packages."""
     base = os.path.join(os.path.realpath(plan.site_packages), "")
     found = []
-    for name, module in sorted(sys.modules.items()):
+    for name, module in sorted(list(sys.modules.items())):  # a thread may import meanwhile
         if name != plan.package and not name.startswith(plan.package + "."):
             continue
         path = file_of(module)

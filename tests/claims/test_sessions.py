@@ -340,3 +340,29 @@ def test_operations_in_parallel_have_no_order() -> None:
         script.session("D1", "get_items", result=[message("b", "user")])
     script.join(one, other)
     assert evaluate("session-is-its-log", script.exit()).status == "not_observed"
+
+
+# compaction
+
+
+def _compacted(*, is_compacted: bool) -> Script:
+    """A run after which a session holds what a provider made of it; the one behind it is replaced unseen."""
+    script = Script()
+    run = script.run(session="D1", session_before=[], usage={"requests": 0, "input_tokens": 0})
+    script.session("D2", "add_items", items=[message("go", "user")], session_id="s")
+    script.model(run, [message("go", "user")], message("done"))
+    script._events[-1]["usage"] = {"requests": 1, "input_tokens": 3, "output_tokens": 1}
+    if is_compacted:
+        wrapped = {"session": "D1", "session_class": "m:Session", "by_sdk": True}
+        script.add("session.called", run=run, operation="run_compaction", arguments={}, **wrapped)
+    short: Json = {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}
+    total = {"requests": 2, "input_tokens": 9, "output_tokens": 4}
+    script.end(run, usage=total, session="D1", session_after=[short])
+    script.session("D2", "get_items", result=[short, short], session_id="s")
+    return script.exit()
+
+
+@pytest.mark.parametrize("rule", ["session-is-its-log", "session-feeds-model", "usage-is-sum"])
+def test_what_a_compaction_replaces_and_counts_is_no_violation(rule: str) -> None:
+    assert evaluate(rule, _compacted(is_compacted=False)).status == "violated"
+    assert evaluate(rule, _compacted(is_compacted=True)).status != "violated"

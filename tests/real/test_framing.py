@@ -28,6 +28,7 @@ FOUND = {
     "dependency_made_by_hand": "griffe (a module made by the script)",
     "descriptor_put_in": "RunState._current_turn",
     "dict_updated": "RunState._current_turn, written by the script",
+    "entry_put_into_a_sum": "RequestUsage.input_tokens, written by the script",
     "event_by_the_journal": "the recorder's journal",
     "false_file_name": "code executed under the name agents/run.py",
     "false_file_name_of_code": "code made under the name agents/run.py",
@@ -101,6 +102,16 @@ def test_what_is_no_evidence_violates_nothing(name: str, tmp_path: Path) -> None
     assert done.returncode in (0, 1), done.stderr
     manifest = _manifest(tmp_path)
     assert [claim.id for claim in manifest.judgement.claims if claim.status == "violated"] == []
+    assert manifest.conduct.changed == ()
+
+
+@pytest.mark.slow
+def test_what_the_sdk_put_into_an_object_of_the_scripts_is_held_against_the_sdk(tmp_path: Path) -> None:
+    done = _record("entry_of_a_sum", tmp_path)
+    assert done.returncode == 0, done.stderr
+    manifest = _manifest(tmp_path)
+    violated = [claim.id for claim in manifest.judgement.claims if claim.status == "violated"]
+    assert violated == ["result-integrity"]
     assert manifest.conduct.changed == ()
 
 

@@ -4,7 +4,7 @@ Rule: the first model input of a top-level run from fresh input holds every mess
 call that its session held before; and whatever the session holds beyond that afterwards is the run's
 input or an item of its result. Left out: sessions with a limit or that another run used at the same time,
 runs whose configuration filters items or leaves them to a server, and for what is left there runs that
-raised or handed over with a filter.
+raised, handed over with a filter or compacted a session.
 
 Sites: items that a session held before, and those that it got.
 
@@ -61,7 +61,7 @@ def _fed(run: Run, view: View) -> Iterator[Finding | None]:
 def _left(run: Run, view: View) -> Iterator[Finding | None]:
     """One item for each item that the session got."""
     end = run.ended
-    if end is None or not run.returned or filters_handoff(run):
+    if end is None or not run.returned or filters_handoff(run) or view.is_compacted(run):
         return
     if not isinstance(end.session_after, list) or not isinstance(run.started.session_before, list):
         return

@@ -3,11 +3,11 @@
 Rule: reading a session gives what was added and not popped or cleared since, by all sessions over the same
 store; the last ones where a limit was given. `pop_item` gives the last of them, or nothing when there is
 nothing. A store in memory begins empty; any other may have been filled before, so until it was read as a
-whole or cleared it is only asked for what was added. Left out: sessions that compact or branch; whatever
-may change besides the operations that were seen (a time to live, connections or processes of the script's
-own over the same file); and
-stores where an operation failed or where two went on in parallel; and all sessions where one is of a
-class of the script's own, which may keep its items in another.
+whole or cleared it is only asked for what was added. Left out: sessions that compact or branch, and all of
+them from the first compaction on; whatever may change besides the operations that were seen (a time to live,
+connections or processes of the script's own over the same file); and stores where an operation failed or
+where two went on in parallel; and all sessions where one is of a class of the script's own, which may keep
+its items in another.
 
 Sites: reads and pops of stores to which something had been added, or whose contents were known by then.
 
@@ -54,7 +54,7 @@ def _judged(store: Store, view: View) -> Iterator[Finding | None]:
     known = False  # whether `held` is all that the store holds, not only what was added
     before: SessionUsed | None = None
     for event in store.used:
-        if event.error is not None or event.beyond is not None or "ompact" in event.session_class:
+        if event.error is not None or event.beyond is not None or _may_be_compacted(event, view):
             return
         if before is not None and not view.happens_before(before, event):
             return  # in parallel: which came first is not known
@@ -83,6 +83,12 @@ def _judged(store: Store, view: View) -> Iterator[Finding | None]:
                         event, "read", held, got if Counter(held) - Counter(got) else held, view
                     )
                 held, known = got, True
+
+
+def _may_be_compacted(event: SessionUsed, view: View) -> bool:
+    """Whichever session is compacted: the one that it stands before is replaced unseen."""
+    first = view.compactions[0].seq if view.compactions else event.seq
+    return "ompact" in event.session_class or first < event.seq
 
 
 def _limited(items: list[Key], event: SessionUsed) -> list[Key]:

@@ -2,7 +2,8 @@
 
 Rule: the tokens that the result of a top-level run reports are those that it began with plus those of its
 model calls, with or without the calls of the runs inside it. The number of requests too, where every
-call was answered and every answer reports some; a call that failed may count as a request.
+call was answered and every answer reports some; a call that failed may count as a request. Left out: runs
+in which a session was compacted, which a provider does for tokens of its own.
 
 Sites: top-level runs that returned with usage and whose models reported some.
 
@@ -39,7 +40,7 @@ def evaluate(evidence: Evidence) -> Outcome:
         deep = list(run.tree())
         if not isinstance(reported, dict) or not any(_usage(a.usage) for one in deep for a in one.answers()):
             continue
-        if _is_shared(run, view.top) or run.ended is None:
+        if _is_shared(run, view.top) or run.ended is None or view.is_compacted(run):
             continue
         sites += 1
         names = _TOKENS if not _all_requests(deep) else (*_TOKENS, "requests")

@@ -18,6 +18,7 @@ from ...models.events import (
     ProbeObserved,
     RecorderFailed,
     ScriptEnded,
+    SessionCalled,
     SessionUsed,
     StateRestored,
 )
@@ -123,6 +124,17 @@ class View:
     @cached_property
     def stores(self) -> Stores:
         return Stores(self.of(SessionUsed))
+
+    @cached_property
+    def compactions(self) -> tuple[SessionCalled, ...]:
+        """Where a session was to replace what it, and the one behind it, hold by something shorter: by a
+        provider, whose tokens count for the run, and by ways of the SDK's own that are no operations."""
+        return tuple(event for event in self.of(SessionCalled) if event.operation == "run_compaction")
+
+    def is_compacted(self, run: Run) -> bool:
+        """Whether a compaction was asked for in this run or one inside of it."""
+        labels = {each.label for each in run.tree()}
+        return any(event.run in labels for event in self.compactions)
 
     @cached_property
     def threads(self) -> Threads:

@@ -6,7 +6,9 @@
 2. That the SDK begins is told by a profile function, which is there only during such a turn, and only where
    the script has none of its own.
 3. The script's own objects are left out: its context, what it gave as input, what its tools and guardrails
-   gave, and what it shares with the SDK inside of a document (`to_json`, `from_json`).
+   gave, what it shares with the SDK inside of a document (`to_json`, `from_json`), and what a function of the
+   SDK put into an object of the script's (`Usage.add`) or returned as a list or dict (`get_interruptions`):
+   who writes there need not know that it is shared.
 4. Inside of runs nobody is told apart in this way; there the source alone is read (`conduct`).
 """
 
@@ -50,6 +52,9 @@ _paused = 0
 _thread = threading.get_ident()
 """Turns are told in the thread that imports the SDK."""
 _inside = 0
+_held_before: Set[int] = set()
+_put_there: Set[int] = set()
+"""Of what is watched, by identity, what functions of the SDK put into objects of the script's or returned."""
 _running: Set[Any] = set()
 _events = 0
 _looks = 0
@@ -120,8 +125,8 @@ def _pause(begins: bool) -> None:
             sys.setprofile(None if begins else _profile)
 
 
-def _profile(frame: Any, event: str, _: Any) -> None:
-    global _inside, _events
+def _profile(frame: Any, event: str, result: Any) -> None:
+    global _inside, _events, _held_before
     try:
         if event == "call":
             _events += 1
@@ -131,7 +136,11 @@ def _profile(frame: Any, event: str, _: Any) -> None:
                     _disarm()  # an operation that the recorder hooks: a turn begins when it is done
                 else:
                     _inside = id(frame)
+                    _held_before = _given(frame)
         elif event == "return" and _inside == id(frame):
+            _put_there.update(_given(frame) - _held_before)
+            if type(result) in (list, dict):
+                _put_there.add(id(result))
             _arm()
         elif _events > _MOST_EVENTS:
             _disarm()
@@ -156,7 +165,7 @@ def _compare(frame: Any) -> None:
         before = _before.get(key)
         if before is None or before.kind is not held.kind or before.content == held.content:
             continue
-        if not (held.is_inside and _is_shared(held.item)):
+        if key not in _put_there and not (held.is_inside and _is_shared(held.item)):
             found.update(
                 "{}, written by the script before {}".format(each, _place(frame))
                 for each in held.differing(before)
@@ -173,6 +182,7 @@ def _keep(now: Dict[int, "_Held"]) -> None:
         held.item = None  # nothing of the script's is kept alive
     _before.clear()
     _before.update(now)
+    _put_there.intersection_update(now)
 
 
 def written() -> List[str]:
@@ -223,15 +233,28 @@ def _token(item: Any) -> Any:
     return (kind, item) if kind in _PLAIN else id(item)
 
 
+def _given(frame: Any) -> Set[int]:
+    """What is inside of the objects of the SDK's classes that a call was given, but for watched ones."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    held = [frame.f_locals.get(name) for name in names]
+    tops = [each for each in held if _is_unfolded(type(each)) and id(each) not in _before]
+    return set(_within([(each, "", False) for each in tops])).difference(map(id, tops))
+
+
 def _holdings() -> Dict[int, _Held]:
     """What each watched object holds, and those inside of it, by identity."""
-    found: Dict[int, _Held] = {}
     waiting: List[Tuple[Any, str, bool]] = []
     watched = [(name, ref()) for name, ref in list(watch._states.items())]
     watched += [(name, held[0]()) for name, held in list(watch._results.items())]
     for name, top in watched:
         if top is not None and name not in watch._running:
             waiting.append((top, type(top).__name__, False))
+    return _within(waiting)
+
+
+def _within(waiting: List[Tuple[Any, str, bool]]) -> Dict[int, _Held]:
+    found: Dict[int, _Held] = {}
     while waiting and len(found) < _MOST_OBJECTS:
         item, told, is_inside = waiting.pop()
         if id(item) in found:
