@@ -125,7 +125,7 @@ def functions() -> List[types.FunctionType]:
 
 def modules(package: str) -> Iterator[Tuple[str, types.ModuleType]]:
     """The loaded modules of a package."""
-    for name, module in list(sys.modules.items()):
+    for name, module in list(sys.modules.copy().items()):
         if (name == package or name.startswith(package + ".")) and isinstance(module, types.ModuleType):
             yield name, module
 

@@ -48,7 +48,7 @@ def wake(plan: Plan) -> None:
 def _made_before(plan: Plan) -> Iterator[Any]:
     """What the script's own modules hold, one level deep."""
     root = os.path.join(plan.root, "")
-    for name, module in list(sys.modules.items()):
+    for name, module in list(sys.modules.copy().items()):
         path = loaded.file_of(module)
         if name == "__main__" or (path is not None and path.startswith(root)):
             for item in list(getattr(module, "__dict__", {}).values()):

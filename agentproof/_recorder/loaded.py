@@ -18,7 +18,7 @@ def modules(plan: Plan) -> List[Dict[str, str]]:
     """Every loaded module of the SDK, by its file below site-packages."""
     base = os.path.join(os.path.realpath(plan.site_packages), "")
     found = []
-    for name, module in sorted(list(sys.modules.items())):  # a thread may import meanwhile
+    for name, module in sorted(sys.modules.copy().items()):  # a thread may import meanwhile
         if name != plan.package and not name.startswith(plan.package + "."):
             continue
         path = file_of(module)
@@ -48,7 +48,7 @@ def files(plan: Plan) -> List[str]:
     """The reproduction's files that were loaded or opened, relative to its root, the entry among them."""
     root = os.path.join(plan.root, "")
     paths = {plan.script, *audit.seen.opened}
-    for module in list(sys.modules.values()):
+    for module in list(sys.modules.copy().values()):
         path = file_of(module)
         if path is not None and path.startswith(root):
             paths.add(path)

@@ -192,7 +192,7 @@ def replace_everywhere(package: str, function: Any, make: Maker) -> None:
     new = make(function)
     functools.update_wrapper(new, function)
     _originals[new] = function
-    for module_name, module in list(sys.modules.items()):
+    for module_name, module in list(sys.modules.copy().items()):
         if module_name.partition(".")[0] == package and vars(module).get(name) is function:
             setattr(module, name, new)
             replaced.append((module, name, new))

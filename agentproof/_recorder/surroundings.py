@@ -116,7 +116,7 @@ def _is_installed(code: types.CodeType, root: str) -> bool:
 
 
 def _in_place_of_others(plan: Plan) -> Iterator[str]:
-    for name, module in list(sys.modules.items()):
+    for name, module in list(sys.modules.copy().items()):
         top = name.partition(".")[0]
         path = loaded.file_of(module)
         if path is not None and top != plan.package and genuine.is_installed(path):
@@ -162,7 +162,7 @@ def _is_installed_name(plan: Plan, name: str) -> bool:
 def _is_used(module: Any) -> bool:
     """Whether an installed module holds this one, or something of it."""
     name = getattr(module, "__name__", None)
-    for other in list(sys.modules.values()):
+    for other in list(sys.modules.copy().values()):
         path = getattr(other, "__file__", None)
         if not isinstance(path, str) or not genuine.is_installed(path):
             continue
