@@ -56,7 +56,7 @@ _inside: "contextvars.ContextVar[bool]" = contextvars.ContextVar("agentproof_in_
 def install() -> List[str]:
     """Hook what is loaded, and what will be."""
     for name, part in _PARTS.items():
-        for loaded in [each for each in list(sys.modules.copy()) if each == name or each.startswith(name + ".")]:
+        for loaded in [each for each in sys.modules.copy() if each == name or each.startswith(name + ".")]:
             _hook(sys.modules[loaded], part)
         importing.finder.when_below(name, functools.partial(_hook, part=part))
     return []
