@@ -54,7 +54,7 @@ def asked(
 
 def test_a_request_that_was_answered_and_is_not_counted_is_violated() -> None:
     wire = asked(counts=0, response=completion(content="Rain."), output=(said(),))
-    expected = "a provider answered 1 requests of run R1; its result counts 0"
+    expected = "a provider answered 1 request of run R1; its result counts 0"
     assert told("requests-counted", wire) == [expected]
 
 
