@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from agentproof.bundle.store import as_text, bundle_id, files_of, from_zip_bytes, zip_bytes
 from agentproof.bundle.text import BEGIN
@@ -265,12 +265,12 @@ def test_a_file_and_a_pasted_text_are_shown_without_a_request(
     quoted = dict(texts.copied(as_text(bundle)))["quoted three times, CRLF"]
     page.fill("#text", quoted + "\r\n\r\n" + as_text(draft(holds=True).seal())[:-4000])
     page.get_by_role("button", name="Check the text").click()
-    page.wait_for_function("document.querySelectorAll('#results article').length === 2")
+    expect(page.locator("#results article")).to_have_count(2, timeout=30_000)
     assert page.inner_text("#status") == "2 bundles: 3 of 6 checks passed; INVALID"
     assert "its end is cut off" in page.locator("#results article").nth(1).inner_text()
     page.fill("#text", "no bundle")
     page.get_by_role("button", name="Check the text").click()
-    page.wait_for_function(f"document.getElementById('status').textContent.includes({BEGIN!r})")
+    expect(page.locator("#status")).to_contain_text(BEGIN, timeout=30_000)
     assert shown.requests == [file.as_uri()]
     assert shown.complaints == []
 
@@ -370,7 +370,7 @@ def test_a_browser_without_the_means_says_so(
     page.add_init_script(lacking)
     page.goto(file.as_uri())
     page.set_input_files("#file", tmp_path / "x.zip")
-    page.wait_for_function(f"document.getElementById('status').textContent.includes({word!r})")
+    expect(page.locator("#status")).to_contain_text(word, timeout=30_000)
     if word.startswith("1"):
         assert "no Ed25519" in page.inner_text("[data-check=encoding]")
         assert page.locator("[data-status=passed]").count() == 1
